@@ -1,0 +1,53 @@
+# `make demo` and `make test` set everything up by themselves; they need Python 3.11 or later and make.
+PYTHON ?= python3.11
+BIN := .venv/bin
+
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test test-backends lint bench bench-env clean help
+
+help:  ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 24
+
+# One environment. The stamp is written last, so that an interrupted install is done again.
+.venv/installed: pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; name another with: make PYTHON=python3" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: .venv/installed  ## the worked examples, computed by the layers, as pictures and a page in build/demo
+	$(BIN)/keras-transformer walkthrough --output build/demo/walkthrough
+
+test: .venv/installed  ## the tests
+	$(BIN)/python -m pytest
+
+lint: .venv/installed  ## ruff and strict mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.venv-backends/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-backends
+	.venv-backends/bin/pip install --quiet --constraint constraints.txt torch==2.13.0
+	.venv-backends/bin/pip install --quiet --constraint constraints.txt --editable '.[dev,backends]'
+	@touch $@
+
+test-backends: .venv-backends/installed  ## the layer tests on each Keras backend
+	for backend in tensorflow jax torch; do \
+		KERAS_BACKEND=$$backend .venv-backends/bin/python -m pytest tests/keras_transformer/layers || exit 1; \
+	done
+
+.venv/bench-installed: .venv/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt torch==2.13.0
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,bench]'
+	@touch $@
+
+bench-env: .venv/bench-installed  ## add the peers to the environment
+
+bench: bench-env  ## side by side with the peers
+	$(BIN)/python benchmarks/layers.py
+
+clean:  ## remove what was made; the environment stays
+	rm -rf build

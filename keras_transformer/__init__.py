@@ -1,0 +1,50 @@
+"""Keras Transformer layers, and a translation model that is trained, exported and served.
+
+Importing the package loads no framework: asking for the first name does, and registers every layer for
+`keras.models.load_model`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from keras_transformer.layers import (
+        FeedForward,
+        MultiHeadAttention,
+        MultiHeadSelfAttention,
+        PositionalEncoding,
+        TokenEmbedding,
+        TransformerDecoder,
+        TransformerDecoderBlock,
+        TransformerEncoder,
+        TransformerEncoderBlock,
+        causal_mask,
+        padding_mask,
+        scaled_dot_product_attention,
+    )
+
+__version__ = "0.1.0"
+__all__ = [
+    "FeedForward",
+    "MultiHeadAttention",
+    "MultiHeadSelfAttention",
+    "PositionalEncoding",
+    "TokenEmbedding",
+    "TransformerDecoder",
+    "TransformerDecoderBlock",
+    "TransformerEncoder",
+    "TransformerEncoderBlock",
+    "causal_mask",
+    "padding_mask",
+    "scaled_dot_product_attention",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("keras_transformer.layers"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

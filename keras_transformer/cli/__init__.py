@@ -1,0 +1,59 @@
+"""The command line: `keras-transformer VERB`. A verb is a module here, loaded only when it is called.
+
+A verb's module has `configure(parser)` and `run(arguments)`; its docstring, up to the first blank line, is
+its description, and the rest its example. Results go to stdout, progress and errors to stderr. Exit status 0
+is success, 1 failure, 2 wrong usage, 130 an interrupt.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from keras_transformer import __version__
+
+VERBS = {
+    "walkthrough": "the worked examples of attention, step by step",
+}
+
+
+class CommandError(Exception):
+    """Something a user can mend; the message says what and how. Ends the command with exit status 1."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb."""
+    parser = argparse.ArgumentParser(
+        prog="keras-transformer",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Keras Transformer layers, and a translation model from them.",
+        epilog="`keras-transformer VERB --help` explains a verb.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    listing = "\n".join(f"  {verb:<12} {does}" for verb, does in VERBS.items())
+    group = parser.add_argument_group("verbs", listing)
+    group.add_argument("verb", choices=VERBS, metavar="VERB", help=argparse.SUPPRESS)
+    group.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    called = parser.parse_args(arguments)
+    return _run(called.verb, called.arguments)
+
+
+def _run(verb: str, arguments: Sequence[str]) -> int:
+    module = import_module(f"keras_transformer.cli.{verb}")
+    description, _, example = (module.__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog=f"keras-transformer {verb}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=description,
+        epilog=example,
+    )
+    module.configure(parser)
+    try:
+        module.run(parser.parse_args(arguments))
+    except (CommandError, OSError) as error:
+        print(f"keras-transformer {verb}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"keras-transformer {verb}: interrupted", file=sys.stderr)
+        return 130
+    return 0

@@ -1,0 +1,109 @@
+"""What encoder and decoder blocks share: their settings, and the residual path around each sublayer."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+from keras_transformer.layers.attention import MultiHeadSelfAttention
+from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.seeds import spawn
+from keras_transformer.layers.tensor import Shape, Tensor
+
+
+class TransformerSettings(keras.layers.Layer):
+    """The arguments of a Transformer layer, block or stack alike, and their way into its config."""
+
+    def __init__(
+        self,
+        num_heads: int = 8,
+        inner_width: int = 2048,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        activation: str | Callable[[Tensor], Tensor] = "relu",
+        norm_first: bool = True,
+        epsilon: float = 1e-5,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.inner_width = inner_width
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation = keras.activations.get(activation)
+        self.norm_first = norm_first
+        self.epsilon = epsilon
+        self.seed = seed
+        self.supports_masking = True
+
+    def settings(self) -> dict[str, Any]:
+        """What a stack hands to each of its blocks."""
+        return {
+            "num_heads": self.num_heads,
+            "inner_width": self.inner_width,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "activation": keras.activations.serialize(self.activation),
+            "norm_first": self.norm_first,
+            "epsilon": self.epsilon,
+            "seed": self.seed,
+        }
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        # Traced: what comes out depends on return_attention_scores, and a wrong mask is told at once.
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), **self.settings()}
+
+
+class TransformerBlock(TransformerSettings):
+    """Self-attention and a feed-forward network, each inside a residual with a layer normalisation.
+
+    Pre-norm (norm_first): x + dropout(sublayer(norm(x))). Post-norm: norm(x + dropout(sublayer(x))).
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        attention_seed, residual_seed = spawn(self.seed, 2)
+        self.self_attention = MultiHeadSelfAttention(
+            self.num_heads,
+            self.attention_dropout,
+            seed=attention_seed,
+            name="self_attention",
+            dtype=self.dtype_policy,
+        )
+        self.self_attention_norm = self._norm("self_attention_norm")
+        self.feed_forward = FeedForward(
+            self.inner_width, self.activation, name="feed_forward", dtype=self.dtype_policy
+        )
+        self.feed_forward_norm = self._norm("feed_forward_norm")
+        self.residual_dropout = keras.layers.Dropout(
+            self.dropout, seed=residual_seed, name="residual_dropout", dtype=self.dtype_policy
+        )
+
+    def _norm(self, name: str) -> keras.layers.LayerNormalization:
+        return keras.layers.LayerNormalization(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
+
+    def _build_common(self, inputs_shape: Shape) -> None:
+        self.self_attention.build(inputs_shape)
+        self.feed_forward.build(inputs_shape)
+        self.self_attention_norm.build(inputs_shape)
+        self.feed_forward_norm.build(inputs_shape)
+
+    def _enter(self, x: Tensor, norm: keras.layers.LayerNormalization) -> Tensor:
+        return norm(x) if self.norm_first else x
+
+    def _leave(self, x: Tensor, change: Tensor, norm: keras.layers.LayerNormalization) -> Tensor:
+        x = x + self.residual_dropout(change)
+        return x if self.norm_first else norm(x)
+
+    def _feed(self, x: Tensor) -> Tensor:
+        """The feed-forward half of the block."""
+        return self._leave(
+            x, self.feed_forward(self._enter(x, self.feed_forward_norm)), self.feed_forward_norm
+        )
+
+    def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> Shape:
+        return inputs_shape

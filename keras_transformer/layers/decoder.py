@@ -1,0 +1,227 @@
+"""The decoder: a whole target at once in training, one position at a time in translation.
+
+B batch, T target length, S source length, D width, H heads, K width of a head.
+"""
+
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.block import TransformerBlock
+from keras_transformer.layers.masks import both, causal_mask
+from keras_transformer.layers.seeds import spawn
+from keras_transformer.layers.stack import TransformerStack
+from keras_transformer.layers.tensor import Shape, Tensor
+
+
+class BlockCache(NamedTuple):
+    """The keys and values of one block: its own target so far, and the memory, which never change."""
+
+    key: Tensor  # (B, H, T, K)
+    value: Tensor  # (B, H, T, K)
+    memory_key: Tensor | None  # (B, H, S, K); None in a decoder without memory
+    memory_value: Tensor | None  # (B, H, S, K)
+
+
+class DecoderCache(NamedTuple):
+    """All that a decoder must remember between two steps."""
+
+    blocks: tuple[BlockCache, ...]
+    memory_mask: Tensor | None  # (B, 1, 1, S), True where a source token is real
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class TransformerDecoderBlock(TransformerBlock):
+    """Self-attention, attention to the memory, and a feed-forward network, (B, T, D) -> (B, T, D).
+
+    Causal unless causal=False. Called without a memory it has no cross-attention, now or later: a block of
+    a decoder-only model. Implicit masks hide the padding of target and memory; attention_mask (B, T, T)
+    and memory_attention_mask (B, T, S), or either with heads, combine with them.
+    """
+
+    def __init__(self, causal: bool = True, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.causal = causal
+        self.cross_attention: MultiHeadAttention | None = None
+
+    def build(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> None:
+        self._build_common(inputs_shape)
+        if memory_shape is None:
+            return
+        self.cross_attention = MultiHeadAttention(
+            self.num_heads,
+            self.attention_dropout,
+            seed=spawn(self.seed, 3)[2],
+            name="cross_attention",
+            dtype=self.dtype_policy,
+        )
+        self.cross_attention.build(inputs_shape, memory_shape)
+        self.cross_attention_norm = self._norm("cross_attention_norm")
+        self.cross_attention_norm.build(inputs_shape)
+
+    def call(
+        self,
+        inputs: Tensor,
+        memory: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        memory_attention_mask: Tensor | None = None,
+        return_attention_scores: bool = False,
+        mask: Tensor | None = None,
+        inputs_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Any:
+        """The output, and with return_attention_scores also the weights (B, H, T, T) and (B, H, T, S).
+
+        The latter are None without a memory.
+        """
+        self._check_memory(memory)
+        if self.causal:
+            attention_mask = _causal_too(attention_mask, ops.shape(inputs)[1])
+        attended, scores = self.self_attention(
+            self._enter(inputs, self.self_attention_norm),
+            attention_mask=attention_mask,
+            mask=both(mask, inputs_mask),
+            return_attention_scores=True,
+        )
+        x = self._leave(inputs, attended, self.self_attention_norm)
+        memory_scores = None
+        if self.cross_attention is not None:
+            attended, memory_scores = self.cross_attention(
+                self._enter(x, self.cross_attention_norm),
+                memory,
+                attention_mask=memory_attention_mask,
+                value_mask=memory_mask,
+                return_attention_scores=True,
+            )
+            x = self._leave(x, attended, self.cross_attention_norm)
+        output = self._feed(x)
+        return (output, scores, memory_scores) if return_attention_scores else output
+
+    def start(self, batch: int | Tensor, length: int | Tensor, memory: Tensor | None) -> BlockCache:
+        """An empty cache for `length` positions of each row, with the memory's keys and values computed."""
+        self._check_memory(memory)
+        shape = (batch, self.num_heads, length, self.self_attention.width // self.num_heads)
+        empty = ops.zeros(shape, dtype=self.compute_dtype)
+        if self.cross_attention is None:
+            return BlockCache(empty, empty, None, None)
+        return BlockCache(empty, empty, *self.cross_attention.keys_and_values(memory))
+
+    def step(
+        self, x: Tensor, cache: BlockCache, here: Tensor, seen: Tensor, memory_mask: Tensor | None
+    ) -> tuple[Tensor, BlockCache, Tensor, Tensor | None]:
+        """One position of each row, (B, 1, D) -> (B, 1, D), the cache with it, and both weights."""
+        attended, key, value, scores = self.self_attention.step(
+            self._enter(x, self.self_attention_norm), cache.key, cache.value, here, seen
+        )
+        x = self._leave(x, attended, self.self_attention_norm)
+        memory_scores = None
+        if self.cross_attention is not None:
+            attended, memory_scores = self.cross_attention.look_up(
+                self._enter(x, self.cross_attention_norm), cache.memory_key, cache.memory_value, memory_mask
+            )
+            x = self._leave(x, attended, self.cross_attention_norm)
+        return self._feed(x), cache._replace(key=key, value=value), scores, memory_scores
+
+    def _check_memory(self, memory: Tensor | None) -> None:
+        if (memory is None) != (self.cross_attention is None):
+            built, called = ("without", "with") if self.cross_attention is None else ("with", "without")
+            raise ValueError(
+                f"{self.name} was built {built} a memory and is called {called} one. A decoder has "
+                "cross-attention or has it not: pass the memory in every call, or in none."
+            )
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "causal": self.causal}
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class TransformerDecoder(TransformerStack):
+    """num_layers decoder blocks, (B, T, D) and a memory (B, S, any width) -> (B, T, D).
+
+    Causal unless causal=False; without a memory, a decoder-only stack. Pre-norm ends with one more layer
+    normalisation. Masks as in TransformerDecoderBlock.
+
+    `start` and `step` decode one position at a time, each row at a position of its own.
+    """
+
+    block_class = TransformerDecoderBlock
+
+    def __init__(self, num_layers: int = 6, causal: bool = True, **kwargs: Any) -> None:
+        super().__init__(num_layers, block_settings={"causal": causal}, **kwargs)
+        self.causal = causal
+
+    def build(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> None:
+        self._build_blocks(inputs_shape, memory_shape)
+
+    def call(
+        self,
+        inputs: Tensor,
+        memory: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        memory_attention_mask: Tensor | None = None,
+        return_attention_scores: bool = False,
+        mask: Tensor | None = None,
+        inputs_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Any:
+        """The output, and with return_attention_scores also two lists with the weights of each block."""
+        padding = both(mask, inputs_mask)
+        x, scores, memory_scores = inputs, [], []
+        for block in self.blocks:
+            x, weights, memory_weights = block(
+                x,
+                memory,
+                attention_mask=attention_mask,
+                memory_attention_mask=memory_attention_mask,
+                mask=padding,
+                memory_mask=memory_mask,
+                return_attention_scores=True,
+            )
+            scores.append(weights)
+            memory_scores.append(memory_weights)
+        output = self._finish(x)
+        return (output, scores, memory_scores) if return_attention_scores else output
+
+    def start(
+        self,
+        batch: int | Tensor,
+        length: int | Tensor,
+        memory: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> DecoderCache:
+        """A cache for `length` steps of `batch` rows; memory (B, S, any width), memory_mask (B, S)."""
+        blocks = tuple(block.start(batch, length, memory) for block in self.blocks)
+        return DecoderCache(blocks, None if memory_mask is None else memory_mask[:, None, None, :])
+
+    def step(
+        self, inputs: Tensor, position: Tensor, cache: DecoderCache, return_attention_scores: bool = False
+    ) -> Any:
+        """One position of each row, each row at its own: (B, 1, D), (B,) -> (B, 1, D) and the new cache.
+
+        With return_attention_scores also two lists with the weights of each block, (B, H, 1, T) and
+        (B, H, 1, S). What a cache holds past a row's position is never looked at.
+        """
+        slots, position = ops.arange(ops.shape(cache.blocks[0].key)[2]), ops.expand_dims(position, 1)
+        here = ops.equal(slots, position)[:, None, :, None]
+        seen = ops.less_equal(slots, position)[:, None, None, :]
+        x, blocks, scores, memory_scores = inputs, [], [], []
+        for block, block_cache in zip(self.blocks, cache.blocks, strict=True):
+            x, written, weights, memory_weights = block.step(x, block_cache, here, seen, cache.memory_mask)
+            blocks.append(written)
+            scores.append(weights)
+            memory_scores.append(memory_weights)
+        output, cache = self._finish(x), cache._replace(blocks=tuple(blocks))
+        return (output, cache, scores, memory_scores) if return_attention_scores else (output, cache)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "causal": self.causal}
+
+
+def _causal_too(attention_mask: Tensor | None, length: int | Tensor) -> Tensor:
+    """The causal mask, and in it what attention_mask, (B, T, T) or (B, H, T, T), allows."""
+    causal = causal_mask(length)
+    if attention_mask is not None and len(attention_mask.shape) == 4:
+        causal = causal[:, None]
+    return both(causal, attention_mask)

@@ -1,0 +1,86 @@
+"""Where a token stands, added to what it is.
+
+B batch, T length, D width.
+"""
+
+from typing import Any, Literal, get_args
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+from keras_transformer.layers.tensor import Shape, Tensor
+
+Kind = Literal["sinusoidal", "learned"]
+
+
+def sinusoids(length: int, width: int) -> NDArray[np.float32]:
+    """-> (length, width): PE(p, 2i) = sin(p / 10000^(2i/width)), PE(p, 2i+1) = cos of the same angle."""
+    even = np.arange(width) // 2 * 2
+    angles = np.arange(length)[:, None] / 10_000.0 ** (even / width)
+    return np.where(np.arange(width) % 2 == 0, np.sin(angles), np.cos(angles)).astype("float32")
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class PositionalEncoding(keras.layers.Layer):
+    """Adds a vector for each position to (B, T, D).
+
+    Sinusoidal positions are computed, learned ones are a (max_length, D) weight. Both know positions 0 to
+    max_length - 1. An implicit mask passes through.
+    """
+
+    def __init__(self, max_length: int = 512, kind: Kind = "sinusoidal", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if max_length < 1:
+            raise ValueError(f"max_length must be at least 1; got {max_length}.")
+        if kind not in get_args(Kind):
+            raise ValueError(f"kind must be one of {', '.join(get_args(Kind))}; got {kind!r}.")
+        self.max_length = max_length
+        self.kind = kind
+        self.supports_masking = True
+
+    def build(self, inputs_shape: Shape) -> None:
+        if len(inputs_shape) != 3:
+            raise ValueError(
+                f"PositionalEncoding adds to (batch, time, width); got an input of shape {inputs_shape}."
+            )
+        width = inputs_shape[-1]
+        if width is None:
+            raise ValueError(f"the width of the input must be known; got shape {inputs_shape}.")
+        if self.kind == "learned":
+            self.table = self.add_weight(
+                name="positions",
+                shape=(self.max_length, width),
+                initializer=keras.initializers.RandomNormal(stddev=0.02),
+            )
+        else:
+            self.table = sinusoids(self.max_length, width)
+
+    def call(self, inputs: Tensor, positions: Tensor | None = None) -> Tensor:
+        """(B, T, D) -> (B, T, D). Positions count from 0 unless given as integers (B, T) or (T,)."""
+        if positions is None:
+            return inputs + self._first(ops.shape(inputs)[1])
+        return inputs + self.at(positions)
+
+    def at(self, positions: Tensor) -> Tensor:
+        """Integer positions of any shape (...) -> their vectors (..., D)."""
+        return ops.take(self._table(), positions, axis=0)
+
+    def _first(self, length: int | Tensor) -> Tensor:
+        if isinstance(length, int) and length > self.max_length:
+            raise ValueError(
+                f"PositionalEncoding knows {self.max_length} positions; got an input of length {length}. "
+                f"Create it with max_length={length} or more."
+            )
+        # slice, not [:length]: a length only known at run time that is past the table fails there too
+        return ops.slice(self._table(), (0, 0), (length, self.table.shape[1]))
+
+    def _table(self) -> Tensor:
+        return ops.cast(ops.convert_to_tensor(self.table), self.compute_dtype)
+
+    def compute_output_shape(self, inputs_shape: Shape, positions_shape: Shape | None = None) -> Shape:
+        return inputs_shape
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "max_length": self.max_length, "kind": self.kind}

@@ -1,0 +1,51 @@
+"""What the encoder and the decoder share: a row of like blocks, and the normalisation that closes it."""
+
+from typing import Any, ClassVar
+
+import keras
+
+from keras_transformer.layers.block import TransformerBlock, TransformerSettings
+from keras_transformer.layers.seeds import spawn
+from keras_transformer.layers.tensor import Shape, Tensor
+
+
+class TransformerStack(TransformerSettings):
+    """num_layers blocks of one class; pre-norm closes with a layer normalisation of the residuals' sum."""
+
+    block_class: ClassVar[type[TransformerBlock]]
+
+    def __init__(
+        self, num_layers: int = 6, block_settings: dict[str, Any] | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        if num_layers < 1:
+            raise ValueError(f"num_layers must be at least 1; got {num_layers}.")
+        self.num_layers = num_layers
+        self.blocks = [
+            self.block_class(
+                **{**self.settings(), **(block_settings or {}), "seed": seed},
+                name=f"block_{index}",
+                dtype=self.dtype_policy,
+            )
+            for index, seed in enumerate(spawn(self.seed, num_layers))
+        ]
+        self.norm = (
+            keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm", dtype=self.dtype_policy)
+            if self.norm_first
+            else None
+        )
+
+    def _build_blocks(self, inputs_shape: Shape, *other_shapes: Shape | None) -> None:
+        for block in self.blocks:
+            block.build(inputs_shape, *other_shapes)
+        if self.norm is not None:
+            self.norm.build(inputs_shape)
+
+    def _finish(self, x: Tensor) -> Tensor:
+        return x if self.norm is None else self.norm(x)
+
+    def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> Shape:
+        return inputs_shape
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "num_layers": self.num_layers}
