@@ -80,7 +80,8 @@ class _Attention(keras.layers.Layer):
         batch, length, _ = ops.shape(projected)
         shape = (batch, length, parts, self.num_heads, self.width // self.num_heads)
         heads = ops.transpose(ops.reshape(projected, shape), (2, 0, 3, 1, 4))
-        return [heads[part] for part in range(parts)]
+        # unstack, not heads[0], heads[1]...: the gradient of a slice fills a tensor of zeros for each part
+        return list(ops.unstack(heads, parts, axis=0))
 
     def _attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None

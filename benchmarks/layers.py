@@ -1,0 +1,143 @@
+"""Encoder and decoder, one inference pass and one training step, beside KerasHub's and Keras' own layers.
+
+    python benchmarks/layers.py --json
+
+Same shapes, same dropout in the same places, same padding masks, float32, one thread, post-norm (the one
+that KerasHub's blocks and ours both close without a further normalisation), each side compiled by
+tf.function with and without XLA and counted at its better time. A training step is the forward pass with
+dropout and the gradients of all weights. Not timed: tracing, the optimizer, the embedding, the input.
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import measure
+import numpy as np
+
+PRESETS = {"tiny": (4, 128, 256, 4), "small": (4, 256, 1024, 4), "base": (6, 512, 2048, 8)}
+BATCH, LENGTH, DROPOUT = 32, 24, 0.1
+
+
+def main() -> None:
+    """Measure, and print the ratios."""
+    arguments = measure.parser(__doc__)
+    arguments.add_argument("--preset", nargs="+", choices=PRESETS, default=list(PRESETS))
+    options = arguments.parse_args()
+
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    figures, ratios = {}, {}
+    for preset in options.preset:
+        for part, sides in _contests(*PRESETS[preset]).items():
+            for kind in ("inference", "training"):
+                seconds = _best_of_both(sides, kind, repeats=5 if options.quick else 21)
+                for name, times in seconds.items():
+                    figures[f"{name} {part} {kind} {preset} ms"] = measure.summary(times)
+                for peer in set(sides) - {"ours"}:
+                    label = f"ours/{peer} {kind} {part} {preset}"
+                    ratios[label] = measure.ratio(seconds["ours"], seconds[peer])
+                    print(f"{label}: {ratios[label]['median']:.2f}", flush=True)
+    for peer, kind in (
+        ("kerashub", "inference"),
+        ("kerashub", "training"),
+        ("keras", "inference"),
+        ("keras", "training"),
+    ):
+        over = [spread for label, spread in ratios.items() if label.startswith(f"ours/{peer} {kind}")]
+        ratios[f"ours/{peer} {kind}"] = {
+            key: float(np.exp(np.mean([np.log(spread[key]) for spread in over])))
+            for key in ("median", "low", "high")
+        }
+    measure.report("layers", ["tensorflow", "keras", "keras-hub"], figures, ratios, options.json)
+
+
+def _contests(layers: int, width: int, inner: int, heads: int) -> dict:
+    """part -> side -> (a function of the training flag, its trainable variables)."""
+    import keras
+    import keras_hub
+    import tensorflow as tf
+
+    import keras_transformer
+
+    rng = np.random.default_rng(0)
+    x, memory = (tf.constant(rng.normal(size=(BATCH, LENGTH, width)).astype("float32")) for _ in range(2))
+    real = tf.constant(np.arange(LENGTH) < rng.integers(LENGTH // 2, LENGTH + 1, (BATCH, 1)))
+
+    settings = {"num_heads": heads, "inner_width": inner, "dropout": DROPOUT, "attention_dropout": DROPOUT}
+    peer_settings = {"intermediate_dim": inner, "num_heads": heads, "dropout": DROPOUT, "activation": "relu"}
+    encoder = keras_transformer.TransformerEncoder(layers, norm_first=False, **settings)
+    decoder = keras_transformer.TransformerDecoder(layers, norm_first=False, **settings)
+    hub_encoder = [keras_hub.layers.TransformerEncoder(**peer_settings) for _ in range(layers)]
+    hub_decoder = [keras_hub.layers.TransformerDecoder(**peer_settings) for _ in range(layers)]
+    attention = keras_transformer.MultiHeadSelfAttention(heads, dropout=DROPOUT)
+    keras_attention = keras.layers.MultiHeadAttention(heads, width // heads, dropout=DROPOUT)
+
+    def hub_encode(training: bool):
+        y = x
+        for layer in hub_encoder:
+            y = layer(y, padding_mask=real, training=training)
+        return y
+
+    def hub_decode(training: bool):
+        y = x
+        for layer in hub_decoder:
+            y = layer(y, memory, decoder_padding_mask=real, encoder_padding_mask=real, training=training)
+        return y
+
+    def side(call, layers):
+        call(False)
+        return call, [weight.value for layer in layers for weight in layer.trainable_variables]
+
+    return {
+        "encoder": {
+            "ours": side(lambda training: encoder(x, mask=real, training=training), [encoder]),
+            "kerashub": side(hub_encode, hub_encoder),
+        },
+        "decoder": {
+            "ours": side(
+                lambda training: decoder(x, memory, inputs_mask=real, memory_mask=real, training=training),
+                [decoder],
+            ),
+            "kerashub": side(hub_decode, hub_decoder),
+        },
+        "attention": {
+            "ours": side(lambda training: attention(x, mask=real, training=training), [attention]),
+            "keras": side(
+                lambda training: keras_attention(x, x, value_mask=real, training=training), [keras_attention]
+            ),
+        },
+    }
+
+
+def _best_of_both(sides: dict, kind: str, repeats: int) -> dict[str, list[float]]:
+    """Seconds of each side, compiled with or without XLA, whichever suits it better."""
+    calls = {
+        (name, xla): _compiled(call, variables, kind, xla)
+        for name, (call, variables) in sides.items()
+        for xla in (False, True)
+    }
+    seconds = measure.take_turns(calls, repeats)
+    return {name: min((seconds[name, xla] for xla in (False, True)), key=np.median) for name in sides}
+
+
+def _compiled(call, variables, kind: str, xla: bool):
+    import tensorflow as tf
+
+    def train():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(call(True)))
+        return tape.gradient(loss, variables)
+
+    function = tf.function((lambda: call(False)) if kind == "inference" else train, jit_compile=xla)
+
+    def call_and_wait() -> None:
+        tf.nest.flatten(function())[0].numpy()
+
+    return call_and_wait
+
+
+if __name__ == "__main__":
+    main()
