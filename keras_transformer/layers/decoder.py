@@ -74,7 +74,7 @@ class TransformerDecoderBlock(TransformerBlock):
     ) -> Any:
         """The output, and with return_attention_scores also the weights (B, H, T, T) and (B, H, T, S).
 
-        The latter are None without a memory.
+        The latter only where there is a memory.
         """
         self._check_memory(memory)
         if self.causal:
@@ -86,7 +86,7 @@ class TransformerDecoderBlock(TransformerBlock):
             return_attention_scores=True,
         )
         x = self._leave(inputs, attended, self.self_attention_norm)
-        memory_scores = None
+        all_scores = [scores]
         if self.cross_attention is not None:
             attended, memory_scores = self.cross_attention(
                 self._enter(x, self.cross_attention_norm),
@@ -96,11 +96,16 @@ class TransformerDecoderBlock(TransformerBlock):
                 return_attention_scores=True,
             )
             x = self._leave(x, attended, self.cross_attention_norm)
+            all_scores.append(memory_scores)
         output = self._feed(x)
-        return (output, scores, memory_scores) if return_attention_scores else output
+        return (output, *all_scores) if return_attention_scores else output
 
     def start(self, batch: int | Tensor, length: int | Tensor, memory: Tensor | None) -> BlockCache:
         """An empty cache for `length` positions of each row, with the memory's keys and values computed."""
+        if not self.built:
+            raise ValueError(
+                f"{self.name} has no weights yet: call it once, load it, or build it, then start."
+            )
         self._check_memory(memory)
         shape = (batch, self.num_heads, length, self.self_attention.width // self.num_heads)
         empty = ops.zeros(shape, dtype=self.compute_dtype)
@@ -110,19 +115,20 @@ class TransformerDecoderBlock(TransformerBlock):
 
     def step(
         self, x: Tensor, cache: BlockCache, here: Tensor, seen: Tensor, memory_mask: Tensor | None
-    ) -> tuple[Tensor, BlockCache, Tensor, Tensor | None]:
-        """One position of each row, (B, 1, D) -> (B, 1, D), the cache with it, and both weights."""
+    ) -> tuple[Tensor, BlockCache, list[Tensor]]:
+        """One position of each row, (B, 1, D) -> (B, 1, D), the cache with it, and the weights as in call."""
         attended, key, value, scores = self.self_attention.step(
             self._enter(x, self.self_attention_norm), cache.key, cache.value, here, seen
         )
         x = self._leave(x, attended, self.self_attention_norm)
-        memory_scores = None
+        all_scores = [scores]
         if self.cross_attention is not None:
             attended, memory_scores = self.cross_attention.look_up(
                 self._enter(x, self.cross_attention_norm), cache.memory_key, cache.memory_value, memory_mask
             )
             x = self._leave(x, attended, self.cross_attention_norm)
-        return self._feed(x), cache._replace(key=key, value=value), scores, memory_scores
+            all_scores.append(memory_scores)
+        return self._feed(x), cache._replace(key=key, value=value), all_scores
 
     def _check_memory(self, memory: Tensor | None) -> None:
         if (memory is None) != (self.cross_attention is None):
@@ -166,11 +172,13 @@ class TransformerDecoder(TransformerStack):
         inputs_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
     ) -> Any:
-        """The output, and with return_attention_scores also two lists with the weights of each block."""
+        """The output, and with return_attention_scores also the weights of each block, in a list for its
+        own target and, where there is a memory, in one for the memory.
+        """
         padding = both(mask, inputs_mask)
-        x, scores, memory_scores = inputs, [], []
+        x, scores = inputs, []
         for block in self.blocks:
-            x, weights, memory_weights = block(
+            x, *weights = block(
                 x,
                 memory,
                 attention_mask=attention_mask,
@@ -180,9 +188,8 @@ class TransformerDecoder(TransformerStack):
                 return_attention_scores=True,
             )
             scores.append(weights)
-            memory_scores.append(memory_weights)
         output = self._finish(x)
-        return (output, scores, memory_scores) if return_attention_scores else output
+        return (output, *_by_kind(scores)) if return_attention_scores else output
 
     def start(
         self,
@@ -200,23 +207,28 @@ class TransformerDecoder(TransformerStack):
     ) -> Any:
         """One position of each row, each row at its own: (B, 1, D), (B,) -> (B, 1, D) and the new cache.
 
-        With return_attention_scores also two lists with the weights of each block, (B, H, 1, T) and
-        (B, H, 1, S). What a cache holds past a row's position is never looked at.
+        With return_attention_scores also the weights as in `call`, (B, H, 1, T) and (B, H, 1, S). What a
+        cache holds past a row's position is never looked at. A position must be below the cache's length: at
+        or past it nothing is remembered, which no graph can tell.
         """
         slots, position = ops.arange(ops.shape(cache.blocks[0].key)[2]), ops.expand_dims(position, 1)
         here = ops.equal(slots, position)[:, None, :, None]
         seen = ops.less_equal(slots, position)[:, None, None, :]
-        x, blocks, scores, memory_scores = inputs, [], [], []
+        x, blocks, scores = inputs, [], []
         for block, block_cache in zip(self.blocks, cache.blocks, strict=True):
-            x, written, weights, memory_weights = block.step(x, block_cache, here, seen, cache.memory_mask)
+            x, written, weights = block.step(x, block_cache, here, seen, cache.memory_mask)
             blocks.append(written)
             scores.append(weights)
-            memory_scores.append(memory_weights)
         output, cache = self._finish(x), cache._replace(blocks=tuple(blocks))
-        return (output, cache, scores, memory_scores) if return_attention_scores else (output, cache)
+        return (output, cache, *_by_kind(scores)) if return_attention_scores else (output, cache)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "causal": self.causal}
+
+
+def _by_kind(scores: list[list[Tensor]]) -> list[list[Tensor]]:
+    """The weights of each block -> a list of all blocks' own, and with a memory one of those for it."""
+    return [list(kind) for kind in zip(*scores, strict=True)]
 
 
 def _causal_too(attention_mask: Tensor | None, length: int | Tensor) -> Tensor:

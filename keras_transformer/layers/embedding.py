@@ -52,8 +52,8 @@ class TokenEmbedding(keras.layers.Layer):
             return self._logits(inputs)
         if not _are_ids(inputs):
             raise ValueError(
-                f"TokenEmbedding takes integer token ids; got {inputs.dtype}. "
-                "Pass reverse=True to turn vectors into logits."
+                f"TokenEmbedding takes integer token ids; got {inputs.dtype}. Declare the input as "
+                'keras.Input((None,), dtype="int32"); reverse=True turns vectors into logits.'
             )
         vectors = ops.take(self.embeddings, inputs, axis=0)
         return ops.cast(vectors * self.width**0.5 if self.scale else vectors, self.compute_dtype)

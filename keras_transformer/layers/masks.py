@@ -15,6 +15,11 @@ def padding_mask(ids: Tensor, pad_id: int = 0) -> Tensor:
 
 def causal_mask(length: int | Tensor) -> Tensor:
     """-> (1, length, length): position t may attend to the positions up to and including t."""
+    if length is None:
+        raise ValueError(
+            "causal_mask needs the length; got None. A decoder is causal by itself; otherwise give "
+            "keras.Input a length, or make the mask inside a layer's call."
+        )
     positions = ops.arange(length)
     return ops.greater_equal(positions[None, :, None], positions[None, None, :])
 

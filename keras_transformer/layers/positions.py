@@ -61,6 +61,11 @@ class PositionalEncoding(keras.layers.Layer):
         """(B, T, D) -> (B, T, D). Positions count from 0 unless given as integers (B, T) or (T,)."""
         if positions is None:
             return inputs + self._first(ops.shape(inputs)[1])
+        if positions.shape[-1] not in (None, inputs.shape[1]) and inputs.shape[1] is not None:
+            raise ValueError(
+                f"positions must be (batch, time) or (time,); got {tuple(positions.shape)} for an input of "
+                f"length {inputs.shape[1]}. For one step of each row pass position[:, None]."
+            )
         return inputs + self.at(positions)
 
     def at(self, positions: Tensor) -> Tensor:

@@ -1,0 +1,1 @@
+"""Text in and out of the models: tokenizer, corpus, batches and the embedded phrasebook."""

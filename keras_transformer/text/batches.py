@@ -1,0 +1,157 @@
+"""Batches of like lengths: few shapes, little padding, the order decided by a seed.
+
+Every batch is full and has the shape of its bucket. What is left over when an epoch ends waits for the next
+one, so that no step is spent on a half-empty batch. The n-th batch follows from seed and n alone: a run that
+was killed asks for the batches from n on.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Lengths = NDArray[np.int32]
+Indices = NDArray[np.int64]
+
+
+class Bucket(NamedTuple):
+    """A shape of batches."""
+
+    source_length: int
+    target_length: int
+    rows: int
+
+
+class BatchPlan:
+    """Which pairs make up which batch. lengths (N, 2) are the tokens of source and target of each pair."""
+
+    def __init__(self, lengths: Lengths, tokens: int, seed: int = 0, shapes: int = 32) -> None:
+        """`tokens` bounds rows x length of the longer side of a batch; at most `shapes` buckets."""
+        self.seed = seed
+        longest = int(lengths.max())
+        if tokens < longest:
+            raise ValueError(
+                f"a batch of {tokens} tokens cannot hold the longest sentence, which has {longest}. "
+                f"Allow {longest} tokens or more, or cut the sentences."
+            )
+        # with more buckets than batches in an epoch, pairs would wait for many epochs
+        shapes = max(1, min(shapes, int(lengths.max(axis=1).sum()) // tokens))
+        self.buckets, self._bucket_of = _buckets(lengths, tokens, shapes)
+        self.padding = _padding(lengths, self.buckets, self._bucket_of)
+
+    def batches(self, start: int = 0) -> Iterator[tuple[Bucket, Indices]]:
+        """The endless sequence of batches, from the start-th on."""
+        waiting = np.empty(0, np.int64)
+        epoch = passed = 0
+        while True:
+            planned, waiting = self._epoch(epoch, waiting)
+            for bucket, indices in planned[max(0, start - passed) :]:
+                yield self.buckets[bucket], indices
+            passed, epoch = passed + len(planned), epoch + 1
+
+    def batches_per_epoch(self) -> int:
+        """About how many batches show every pair once."""
+        rows = np.bincount(self._bucket_of, minlength=len(self.buckets))
+        return max(1, round(sum(n / bucket.rows for n, bucket in zip(rows, self.buckets, strict=True))))
+
+    def _epoch(self, epoch: int, waiting: Indices) -> tuple[list[tuple[int, Indices]], Indices]:
+        """Every pair once, behind those that wait -> batches, and those that wait now."""
+        rng = np.random.default_rng((self.seed, epoch))
+        queue = np.concatenate([waiting, rng.permutation(len(self._bucket_of))])
+        bucket_of = self._bucket_of[queue]
+        planned, left = [], []
+        for number, bucket in enumerate(self.buckets):
+            members = queue[bucket_of == number]
+            full = len(members) // bucket.rows * bucket.rows
+            planned += [(number, batch) for batch in members[:full].reshape(-1, bucket.rows)]
+            left.append(members[full:])
+        order = rng.permutation(len(planned))
+        return [planned[place] for place in order], np.concatenate(left)
+
+
+def _buckets(lengths: Lengths, tokens: int, shapes: int) -> tuple[list[Bucket], Indices]:
+    """Bands of target length, and in each of them bands of source length, where they pad least."""
+    grids = [_grid(lengths, bands, shapes) for bands in range(1, min(shapes, 12) + 1)]
+    grid = min(grids, key=lambda grid: _padded(lengths, grid)[0])
+    _, bucket_of = _padded(lengths, grid)
+    members = np.bincount(bucket_of, minlength=len(grid))
+    buckets = [
+        Bucket(source, target, min(tokens // max(source, target), max(1, count)))
+        for (source, target), count in zip(grid, members, strict=True)
+    ]
+    return buckets, bucket_of
+
+
+def _grid(lengths: Lengths, target_bands: int, shapes: int) -> list[tuple[int, int]]:
+    """Bands of target length, then each further shape where one more band of source length saves most."""
+    source, target = lengths[:, 0], lengths[:, 1]
+    highs = _bands(*_covers(target), target_bands)
+    inside = [source[(target > low) & (target <= high)] for low, high in pairwise([0, *highs])]
+    covers = [_covers(part) for part in inside]
+    counts = [1] * len(highs)
+    for _ in range(shapes - len(highs)):
+        saved = [
+            costs[count - 1] - costs[count] if count < len(costs) else 0.0
+            for (_, costs, _), count in zip(covers, counts, strict=True)
+        ]
+        counts[int(np.argmax(saved))] += max(saved) > 0
+    return [
+        (length, high)
+        for high, cover, count in zip(highs, covers, counts, strict=True)
+        for length in _bands(*cover, count)
+    ]
+
+
+def _padded(lengths: Lengths, grid: list[tuple[int, int]]) -> tuple[int, Indices]:
+    """The tokens of an epoch, padding included, and the shape of each pair: the first that holds it."""
+    shapes = np.array(grid)
+    # shapes come ordered by target, then source: the first that holds a pair is the closest of its band
+    bucket_of = np.full(len(lengths), -1, np.int64)
+    low = 0
+    for number, (length, high) in enumerate(grid):
+        low = grid[number - 1][1] if number and grid[number - 1][1] != high else low
+        fits = (lengths[:, 1] > low) & (lengths[:, 1] <= high) & (lengths[:, 0] <= length) & (bucket_of < 0)
+        bucket_of[fits] = number
+    return int(shapes[bucket_of].sum()), bucket_of
+
+
+MOST_BANDS = 12
+
+
+def _covers(lengths: NDArray[np.int32]) -> tuple[NDArray[Any], list[float], list[NDArray[Any]]]:
+    """Cover these lengths with 1, 2, ... bands so that padding each to the end of its band costs least.
+
+    -> the distinct lengths, the padding of the best cover for each number of bands, and where its last band
+    begins for each length it could end at. Dynamic programming: the best k bands up to a length are the
+    best k - 1 bands up to where the last one begins.
+    """
+    values, counts = np.unique(lengths, return_counts=True)
+    number, tokens = np.cumsum(counts), np.cumsum(counts * values)
+    # band[m, l]: the padding of one band over values[m] to values[l]
+    band = (
+        values * (number - (number - counts)[:, None]) - (tokens - (tokens - counts * values)[:, None])
+    ).astype(float)
+    band[np.tril_indices(len(values), -1)] = np.inf
+    best, costs, begins = band[0], [band[0][-1]], []
+    for _ in range(min(MOST_BANDS, len(values)) - 1):
+        total = np.concatenate([[np.inf], best[:-1]])[:, None] + band
+        best = total.min(axis=0)
+        begins.append(total.argmin(axis=0))
+        costs.append(best[-1])
+    return values, costs, begins
+
+
+def _bands(values: NDArray[Any], costs: list[float], begins: list[NDArray[Any]], count: int) -> list[int]:
+    """The upper ends of the best cover with `count` bands, ascending."""
+    ends = [len(values) - 1]
+    for begin in reversed(begins[: min(count, len(costs)) - 1]):
+        ends.append(int(begin[ends[-1]]) - 1)
+    return [int(values[end]) for end in reversed(ends)]
+
+
+def _padding(lengths: Lengths, buckets: list[Bucket], bucket_of: Indices) -> float:
+    """The share of padding among all tokens of an epoch, both sides."""
+    padded = np.array([bucket[:2] for bucket in buckets])[bucket_of].sum()
+    return float(1 - lengths.sum() / padded)

@@ -1,0 +1,156 @@
+"""Pairs -> the pairs worth training on, one at a time, and a report of what was dropped and why.
+
+White space of every kind becomes one space between words and NUL characters go, before the rules look.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import NamedTuple
+
+from keras_transformer.text.corpus import CorpusError, Pair
+
+EXAMPLES = 3  # kept of each reason
+EXAMPLE_CHARACTERS = 80
+
+
+@dataclass(frozen=True)
+class CleaningRules:
+    """What a pair must be like to be kept. The defaults suit sentences in most pairs of languages.
+
+    max_characters, max_words  of either side.
+    max_ratio  of the longer side to the shorter in characters, 10 added to both so that a few letters do not
+      decide: "Oui." and "Yes, of course." are (15 + 10) / (4 + 10) = 1.8.
+    drop_copies  a target equal to its source is untranslated text, unless it is what translations do have in
+      common: at most `copy_characters` characters (Taxi, Paris, Charles de Gaulle), or no letter (12:30).
+    drop_duplicates  the same source with the same target, after the first. Of each pair 8 bytes of a digest
+      are remembered: two different pairs among 2 million are confused with odds of one to ten million.
+    """
+
+    max_characters: int = 1000
+    max_words: int = 150
+    max_ratio: float = 4.0
+    drop_copies: bool = True
+    copy_characters: int = 20
+    drop_duplicates: bool = True
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{name} must be at least {least}; got {getattr(self, name)!r}"
+            for name, least in (
+                ("max_characters", 1),
+                ("max_words", 1),
+                ("max_ratio", 1),
+                ("copy_characters", 0),
+            )
+            if not getattr(self, name) >= least  # "not >=" and not "<": NaN is refused too
+        ]
+        if problems:
+            raise ValueError("cleaning rules: " + "; ".join(problems))
+
+
+class Example(NamedTuple):
+    """A dropped pair, its text shortened; number counts the pairs of the corpus from 1."""
+
+    number: int
+    source: str
+    target: str
+
+
+@dataclass
+class CleaningReport:
+    """What `clean` read, kept and dropped so far."""
+
+    read: int = 0
+    kept: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, list[Example]] = field(default_factory=dict)
+
+    def drop(self, reason: str, pair: Pair) -> None:
+        self.dropped[reason] = self.dropped.get(reason, 0) + 1
+        examples = self.examples.setdefault(reason, [])
+        if len(examples) < EXAMPLES:
+            examples.append(Example(self.read, _shortened(pair.source), _shortened(pair.target)))
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON."""
+        examples = {reason: [list(example) for example in found] for reason, found in self.examples.items()}
+        return {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "examples": examples}
+
+    def __str__(self) -> str:
+        share = f" ({self.kept / self.read:.1%})" if self.read else ""
+        lines = [f"kept {self.kept:,} of {self.read:,} pairs{share}"]
+        for reason, count in self.dropped.items():
+            lines.append(f"  {count:>9,}  {reason}")
+            lines += [
+                f"{'':13}pair {n:,}: {source!r} | {target!r}" for n, source, target in self.examples[reason]
+            ]
+        return "\n".join(lines)
+
+
+def clean(pairs: Iterable[Pair], rules: CleaningRules, report: CleaningReport) -> Iterator[Pair]:
+    """The pairs that no rule drops, white space made regular. The report is complete when they end."""
+    seen: set[bytes] = set()
+    for source, target in pairs:
+        report.read += 1
+        pair = Pair(_regular(source), _regular(target))
+        reason = _reason(pair, rules)
+        if reason is None and rules.drop_duplicates and not _is_new(pair, seen):
+            reason = "duplicate"
+        if reason is None:
+            report.kept += 1
+            yield pair
+        else:
+            report.drop(reason, pair)
+    if not report.kept:
+        raise CorpusError(_nothing_left(report))
+
+
+def _regular(text: str) -> str:
+    return " ".join(text.replace("\0", "").split())
+
+
+def _reason(pair: Pair, rules: CleaningRules) -> str | None:
+    """The first rule that drops this pair by itself."""
+    shorter, longer = sorted(map(len, pair))
+    if shorter == 0:
+        return "empty"
+    if longer > rules.max_characters:
+        return f"more than {rules.max_characters} characters"
+    if max(text.count(" ") + 1 for text in pair) > rules.max_words:
+        return f"more than {rules.max_words} words"
+    if (longer + 10) / (shorter + 10) > rules.max_ratio:
+        return f"length ratio above {rules.max_ratio}"
+    if (
+        rules.drop_copies
+        and pair.source == pair.target
+        and _is_untranslated(pair.source, rules.copy_characters)
+    ):
+        return "copy"
+    return None
+
+
+def _is_untranslated(text: str, copy_characters: int) -> bool:
+    return len(text) > copy_characters and any(map(str.isalpha, text))
+
+
+def _is_new(pair: Pair, seen: set[bytes]) -> bool:
+    digest = blake2b("\0".join(pair).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    if digest in seen:
+        return False
+    seen.add(digest)
+    return True
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= EXAMPLE_CHARACTERS else text[: EXAMPLE_CHARACTERS - 1] + "…"
+
+
+def _nothing_left(report: CleaningReport) -> str:
+    if not report.read:
+        return "there was no pair to clean: the corpus is empty"
+    taken = ", ".join(f"{reason} ({count})" for reason, count in report.dropped.items())
+    return (
+        f"cleaning left nothing of {report.read} pairs: {taken}. "
+        f"Look at the examples, then change the rule or the files:\n{report}"
+    )

@@ -1,0 +1,296 @@
+"""Files -> pairs of sentences, one at a time: a corpus may be larger than memory.
+
+Two parallel files, or TSV, JSONL and TMX files, each plain or gzipped (seen by its first bytes). Only \\n and
+\\r\\n end a line: U+2028, U+0085, a vertical tab, NUL or a lone carriage return in a line are text, and
+cleaning's business. A byte order mark at the start of a file is dropped. Whatever is wrong with a file is a
+CorpusError that names the file, the line and what to do.
+"""
+
+import gzip
+import io
+import json
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from keras_transformer.text.tmx import TmxError, translation_units
+
+STANDARD_INPUT = Path("-")
+GZIP_MAGIC = b"\x1f\x8b"
+MAX_LINE_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 16
+
+
+class Pair(NamedTuple):
+    """A sentence and its translation."""
+
+    source: str
+    target: str
+
+
+class CorpusError(ValueError):
+    """What is wrong with a corpus: the file, the line, the counts, the remedy."""
+
+
+def read_parallel(sources: Sequence[Path], targets: Sequence[Path]) -> Iterator[Pair]:
+    """Line n of each source file with line n of its target file. "-" is standard input, for one of them."""
+    if len(sources) != len(targets):
+        raise CorpusError(
+            f"{len(sources)} source files ({_names(sources)}) and {len(targets)} target files "
+            f"({_names(targets)}): give one target file for each source file, in the same order"
+        )
+    _check_files([*sources, *targets])
+    for source, target in zip(sources, targets, strict=True):
+        if STANDARD_INPUT not in (source, target) and source.samefile(target):
+            raise CorpusError(
+                f"{source} is given as source and as target: its translation must be another file"
+            )
+    return chain.from_iterable(map(_parallel_pairs, sources, targets))
+
+
+def read_pairs(paths: Sequence[Path], source_lang: str, target_lang: str) -> Iterator[Pair]:
+    """The pairs of files that hold both sides: .tsv, .jsonl, .tmx, each also .gz. "-" is standard input: TSV.
+
+    TSV: source, tab, target. JSONL: {"fr": .., "en": ..} or {"source": .., "target": ..}, also inside
+    "translation". TMX: languages match whatever their case, "fr" matches "fr-FR" too, and units that lack one
+    of the two are skipped.
+    """
+    _check_files(paths)
+    readers = [(path, _reader(path)) for path in paths]
+    return chain.from_iterable(reader(path, source_lang, target_lang) for path, reader in readers)
+
+
+def _check_files(paths: Sequence[Path]) -> None:
+    if not paths:
+        raise CorpusError("no corpus file was given: give at least one")
+    if list(paths).count(STANDARD_INPUT) > 1:
+        raise CorpusError('standard input ("-") is given more than once: it can be read as one file only')
+    for path in paths:
+        if path != STANDARD_INPUT and not path.exists():
+            raise CorpusError(f"{path} does not exist (looked in {path.absolute().parent})")
+        if path != STANDARD_INPUT and path.is_dir():
+            raise CorpusError(f"{path} is a directory: give the files in it instead")
+
+
+def _names(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths)) or "none"
+
+
+def _name(path: Path) -> str:
+    return "standard input" if path == STANDARD_INPUT else str(path)
+
+
+# Bytes and lines
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[io.BufferedReader | gzip.GzipFile]:
+    """The file's bytes, decompressed. Whatever fails while they are read is told with the file's name."""
+    try:
+        with open(
+            sys.stdin.fileno() if path == STANDARD_INPUT else path, "rb", closefd=path != STANDARD_INPUT
+        ) as raw:
+            compressed = raw.peek(2)[:2] == GZIP_MAGIC
+            if path.suffix.lower() == ".gz" and not compressed and raw.peek(1):
+                raise CorpusError(
+                    f"{path} is named .gz but is not gzipped: rename it, or compress it with gzip"
+                )
+            yield gzip.GzipFile(fileobj=raw) if compressed else raw
+    except EOFError as error:
+        raise CorpusError(
+            f"{_name(path)} is cut off: its gzip data end too early. Copy the file again"
+        ) from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise CorpusError(f"{_name(path)} has damaged gzip data ({error}). Copy the file again") from error
+    except OSError as error:
+        raise CorpusError(f"{_name(path)} cannot be read: {error.strerror or error}") from error
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(number, text) of each line, without its end."""
+    with _opened(path) as stream:
+        number, offset = 0, 0
+        while raw := stream.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            _check_line(path, number, raw)
+            yield number, _decoded(path, number, raw, offset)
+            offset += len(raw)
+    if number == 0:
+        raise _empty(path)
+
+
+def _empty(path: Path) -> CorpusError:
+    return CorpusError(f"{_name(path)} is empty: it has 0 lines")
+
+
+def _check_line(path: Path, number: int, raw: bytes) -> None:
+    if len(raw) > MAX_LINE_BYTES:
+        raise CorpusError(
+            f"{_name(path)}, line {number}: longer than {MAX_LINE_BYTES} bytes. "
+            "A corpus is a text file with a sentence on each line"
+        )
+    if number == 1 and b"\r" in raw.rstrip(b"\r\n") and not raw.endswith(b"\n"):
+        returns = raw.count(b"\r")
+        raise CorpusError(
+            f"{_name(path)} ends its lines with a carriage return alone ({returns} of them, no line feed): "
+            f"convert it, for example with tr '\\r' '\\n' < {path}"
+        )
+
+
+def _decoded(path: Path, number: int, raw: bytes, offset: int) -> str:
+    if number == 1 and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise CorpusError(
+            f"{_name(path)} is UTF-16, not UTF-8 (it starts with the bytes {raw[:2].hex(' ').upper()}): "
+            f"convert it, for example with iconv -f UTF-16 -t UTF-8 {path}"
+        )
+    try:
+        text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        start = raw.rindex(error.object) + error.start  # the codec leaves a byte order mark out of its object
+        raise CorpusError(
+            f"{_name(path)}, line {number}: 0x{raw[start]:02X} at byte {start + 1} of the line "
+            f"({offset + start + 1} of the file) is not UTF-8 ({error.reason}): convert the file, "
+            f"for example with iconv -f WINDOWS-1252 -t UTF-8 {path}"
+        ) from error
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+# Formats
+
+
+def _parallel_pairs(source: Path, target: Path) -> Iterator[Pair]:
+    source_lines, target_lines = _lines(source), _lines(target)
+    for number, text in source_lines:
+        other = next(target_lines, None)
+        if other is None:
+            count = number + sum(1 for _ in source_lines)
+            raise _counts_differ(source, count, target, number - 1, ends_first=target)
+        yield Pair(text, other[1])
+    extra = sum(1 for _ in target_lines)
+    if extra:
+        raise _counts_differ(source, number, target, number + extra, ends_first=source)
+
+
+def _counts_differ(
+    source: Path, lines: int, target: Path, target_lines: int, ends_first: Path
+) -> CorpusError:
+    return CorpusError(
+        f"{_name(source)} has {lines} lines and {_name(target)} has {target_lines}: {_name(ends_first)} ends "
+        f"first, after line {min(lines, target_lines)}. Line n of one must be the translation of line n of "
+        "the other"
+    )
+
+
+def _tsv_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pair]:
+    for number, line in _lines(path):
+        columns = line.split("\t")
+        if len(columns) == 2:
+            yield Pair(*columns)
+        elif line:  # a line with nothing on it is no pair
+            raise CorpusError(
+                f"{_name(path)}, line {number}: {len(columns)} columns where 2 are expected, source and "
+                f"target with a tab between them. Choose two columns, for example with cut -f1,2 {path}"
+            )
+
+
+def _jsonl_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pair]:
+    for number, line in _lines(path):
+        if line.strip():
+            try:
+                yield _json_pair(line, source_lang, target_lang)
+            except _RecordError as error:
+                raise CorpusError(f"{_name(path)}, line {number}: {error}") from error
+
+
+class _RecordError(ValueError):
+    """What is wrong with one JSON record; its place is added by whoever knows it."""
+
+
+def _json_pair(line: str, source_lang: str, target_lang: str) -> Pair:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _RecordError(f"not JSON ({error}): each line must be one object") from error
+    if isinstance(record, dict) and isinstance(record.get("translation"), dict):
+        record = record["translation"]
+    if not isinstance(record, dict):
+        raise _RecordError(
+            f"{type(record).__name__} where an object like {{{source_lang!r}: .., ..}} is expected"
+        )
+    by_language = source_lang in record or target_lang in record
+    keys = (source_lang, target_lang) if by_language else ("source", "target")
+    return Pair(*(_json_text(record, key, source_lang, target_lang) for key in keys))
+
+
+def _json_text(record: dict[str, object], key: str, source_lang: str, target_lang: str) -> str:
+    if key not in record:
+        raise _RecordError(
+            f"no key {key!r} among {sorted(record)}: the keys must be {source_lang!r} and {target_lang!r}, "
+            "or 'source' and 'target'"
+        )
+    text = record[key]
+    if not isinstance(text, str):
+        raise _RecordError(f"{key!r} is {text!r} where a string is expected")
+    surrogate = next((character for character in text if "\ud800" <= character <= "\udfff"), None)
+    if surrogate is not None:
+        raise _RecordError(
+            f"{key!r} has the lone surrogate \\u{ord(surrogate):x}, which is half a character: repair it"
+        )
+    return text
+
+
+def _tmx_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pair]:
+    seen: Counter[str] = Counter()
+    found = False
+    with _opened(path) as stream:
+        if not stream.peek(1):
+            raise _empty(path)
+        try:
+            for unit in translation_units(iter(partial(stream.read, CHUNK_BYTES), b"")):
+                seen.update(unit.keys())
+                source, target = _segment(unit, source_lang), _segment(unit, target_lang)
+                if source is not None and target is not None:
+                    found = True
+                    yield Pair(source, target)
+        except TmxError as error:
+            raise CorpusError(f"{_name(path)}, {error}") from error
+    if not found:
+        languages = ", ".join(f"{language} ({count})" for language, count in sorted(seen.items())) or "none"
+        raise CorpusError(
+            f"{_name(path)} has no unit in both {source_lang!r} and {target_lang!r}; "
+            f"its languages are: {languages}"
+        )
+
+
+def _segment(unit: dict[str, str], language: str) -> str | None:
+    """The text in exactly this language, or else in one of its regions: fr, then fr-FR or fr_CA."""
+    wanted = language.lower().replace("_", "-")
+    names = {name.lower().replace("_", "-"): name for name in unit}
+    regional = (name for key, name in names.items() if key.startswith(wanted + "-"))
+    name = names.get(wanted) or next(regional, None)
+    return None if name is None else unit[name]
+
+
+_READERS: dict[str, Callable[[Path, str, str], Iterator[Pair]]] = {
+    ".tsv": _tsv_pairs,
+    ".jsonl": _jsonl_pairs,
+    ".tmx": _tmx_pairs,
+}
+
+
+def _reader(path: Path) -> Callable[[Path, str, str], Iterator[Pair]]:
+    if path == STANDARD_INPUT:
+        return _tsv_pairs
+    name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    if name.suffix.lower() not in _READERS:
+        raise CorpusError(
+            f"{path} is none of the formats .tsv, .jsonl and .tmx (each also .gz). "
+            "Two parallel files are given as source and target files"
+        )
+    return _READERS[name.suffix.lower()]

@@ -1,0 +1,176 @@
+"""Learning the pieces of a vocabulary from pairs of sentences, with SentencePiece."""
+
+import io
+import itertools
+import logging
+import re
+import tempfile
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import sentencepiece
+
+from keras_transformer.text.corpus import Pair
+
+DEFAULT_VOCABULARY_SIZE = 8000
+MAX_TRAINING_SENTENCES = 1_000_000
+
+_logger = logging.getLogger(__name__)
+
+
+def learn(
+    pairs: Iterable[Pair], vocabulary_size: int | None, kind: str, joint: bool, character_coverage: float
+) -> list[bytes]:
+    """-> one SentencePiece model for both sides, or one for each. The pairs are kept on disk meanwhile."""
+    _check(vocabulary_size, kind, character_coverage)
+    with tempfile.TemporaryDirectory(prefix="tokenizer-") as scratch:
+        files = _spooled(pairs, Path(scratch))
+        sides = [files] if joint else [[file] for file in files]
+        return [_learned(side, vocabulary_size, kind, character_coverage) for side in sides]
+
+
+def whole(text: str) -> str:
+    """A lone surrogate, half a character that JSON can smuggle in, becomes U+FFFD. UTF-8 input has none."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _check(vocabulary_size: int | None, kind: str, character_coverage: float) -> None:
+    problems = []
+    if vocabulary_size is not None and vocabulary_size < 261:
+        problems.append(
+            f"vocabulary_size must be at least 261 (4 special ids, 256 bytes, a piece); got {vocabulary_size}"
+        )
+    if kind not in {"bpe", "unigram"}:
+        problems.append(f"kind must be 'bpe' or 'unigram'; got {kind!r}")
+    if not 0.98 <= character_coverage <= 1:
+        problems.append(f"character_coverage must be from 0.98 to 1; got {character_coverage}")
+    if problems:
+        raise ValueError("; ".join(problems))
+
+
+def _spooled(pairs: Iterable[Pair], directory: Path) -> list[Path]:
+    """Source and target text as two files of lines, so that one pass over the pairs is enough."""
+    paths = [directory / "source", directory / "target"]
+    with paths[0].open("wb") as source, paths[1].open("wb") as target:
+        for pair in pairs:
+            for file, text in zip((source, target), pair, strict=True):
+                file.write(whole(text).encode() + b"\n")
+    return paths
+
+
+def _lines(paths: Sequence[Path]) -> Iterator[bytes]:
+    for path in paths:
+        with path.open("rb") as file:
+            yield from file
+
+
+def _sentences(paths: Sequence[Path]) -> Iterator[bytes]:
+    """Every line, or MAX_TRAINING_SENTENCES of them at even distances."""
+    total = sum(1 for _ in _lines(paths))
+    kept = min(total, MAX_TRAINING_SENTENCES)
+    for number, line in enumerate(_lines(paths)):
+        if number * kept // total != (number + 1) * kept // total:
+            yield line.removesuffix(b"\n")
+
+
+def _learned(
+    paths: Sequence[Path], vocabulary_size: int | None, kind: str, character_coverage: float
+) -> bytes:
+    if not any(map(bytes.strip, _lines(paths))):
+        raise ValueError(
+            "there is no text to train a tokenizer from: give at least one pair that is not empty"
+        )
+    size = vocabulary_size or DEFAULT_VOCABULARY_SIZE
+    try:
+        return _model(paths, size, kind, character_coverage)
+    except RuntimeError as error:
+        most = re.search(r"too high .* <= (\d+)", str(error))
+        if most is None or vocabulary_size is not None:
+            raise ValueError(_explained(str(error), size)) from error
+    _logger.warning("a vocabulary of %s pieces: this corpus supports no more (%d is usual)", most[1], size)
+    return _model(paths, int(most[1]), kind, character_coverage)
+
+
+def _explained(error: str, size: int) -> str:
+    """SentencePiece's reason in the user's words."""
+    if most := re.search(r"too high .* <= (\d+)", error):
+        return (
+            f"vocabulary_size={size} is more than this corpus supports, which is {most[1]}: "
+            f"say {most[1]} or less, or leave it out"
+        )
+    if least := re.search(r"required_chars\. \d+ vs (\d+)", error):
+        return (
+            f"vocabulary_size={size} is too small: special ids, bytes and the corpus' characters "
+            f"are {least[1]}. Say more, or character_coverage=0.9995 to write rare characters as bytes"
+        )
+    return f"SentencePiece cannot learn from this text: {error}"
+
+
+def _model(paths: Sequence[Path], size: int, kind: str, character_coverage: float) -> bytes:
+    sentencepiece.set_min_log_level(3)  # its log goes to stderr; what fails is raised
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=_sentences(paths),
+        model_writer=model,
+        model_type=kind,
+        vocab_size=size,
+        character_coverage=character_coverage,
+        byte_fallback=True,
+        normalizer=sentencepiece.SentencePieceNormalizer(norm_map=_normalization()),
+        num_threads=1,  # the sums, and with them the pieces, depend on their number
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+    )
+    return _exactly_summed(model.getvalue()) if kind == "unigram" else model.getvalue()
+
+
+def _exactly_summed(model: bytes) -> bytes:
+    """The model with scores that are multiples of 1/64.
+
+    Unigram picks the pieces with the best sum of scores. 000 as 0 + 00 or as 00 + 0 is a tie that the
+    rounding of float32 decides, and the library rounds otherwise than tensorflow-text: the ids would differ.
+    Multiples of 1/64 are summed without rounding up to 2**24 / 64: 10,000 characters if all are unknown,
+    30,000 of text.
+    """
+    from sentencepiece import sentencepiece_model_pb2  # noqa: PLC0415 (nothing else here needs protobuf)
+
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    for piece in proto.pieces:
+        piece.score = round(piece.score * 64) / 64
+    return bytes(proto.SerializeToString(deterministic=True))
+
+
+@cache
+def _normalization() -> list[tuple[str, str]]:
+    """The module's table: what is replaced, by what."""
+    table: dict[str, str] = {}
+    for character in map(chr, itertools.chain(range(1, 0xD800), range(0xE000, 0x110000))):
+        if not unicodedata.is_normalized("NFD", character):
+            table.update(_spellings(character))
+        if unicodedata.category(character) == "Cc" or character in "\u00ad\u200b\u2060\ufeff":
+            table[character] = ""
+        if character == "▁" or (character.isspace() and character not in " \x1c\x1d\x1e\x1f"):
+            table[character] = " "
+    return list(table.items())
+
+
+def _spellings(character: str) -> Iterator[tuple[str, str]]:
+    """Its marks in every order that means the same, or composed in part -> the composed character."""
+    composed = unicodedata.normalize("NFC", character)
+    decomposed = unicodedata.normalize("NFD", character)
+    for marks in itertools.permutations(decomposed[1:]):
+        text = decomposed[0] + "".join(marks)
+        for split in range(1, len(text) + 1):
+            spelling = unicodedata.normalize("NFC", text[:split]) + text[split:]
+            if spelling != composed and unicodedata.normalize("NFC", spelling) == composed:
+                yield spelling, composed
+    if character != composed:
+        yield character, composed

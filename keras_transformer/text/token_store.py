@@ -1,0 +1,69 @@
+"""A corpus as token ids on disk: tokenised once, mapped into memory, however large it is."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_transformer.text.corpus import Pair
+from keras_transformer.text.tokenizer import Tokenizer
+
+CHUNK = 10_000
+SIDES = ("source", "target")
+
+
+class TokenStore:
+    """The ids of both sides of every pair, each ending with the end id, in the order of the corpus."""
+
+    def __init__(self, directory: Path) -> None:
+        """Open what `write` left."""
+        self._ids, self._ends = [], []
+        for side in SIDES:
+            ends = np.load(directory / f"{side}.ends.npy", mmap_mode="r")
+            self._ends.append(ends)
+            self._ids.append(np.memmap(directory / f"{side}.ids", dtype="<u4", mode="r"))
+
+    @classmethod
+    def write(
+        cls, directory: Path, pairs: Iterable[Pair], tokenizer: Tokenizer, max_tokens: int | None = None
+    ) -> Self:
+        """Tokenise the pairs as they come. Sentences over max_tokens are cut there, the end id kept."""
+        directory.mkdir(parents=True, exist_ok=True)
+        encoders = (tokenizer.encode_source, tokenizer.encode_target)
+        ends: tuple[list[NDArray[np.int64]], ...] = ([], [])
+        totals = [0, 0]
+        with (directory / "source.ids").open("wb") as source, (directory / "target.ids").open("wb") as target:
+            for chunk in _chunks(pairs):
+                for side, file in enumerate((source, target)):
+                    rows = encoders[side]([pair[side] for pair in chunk], max_tokens)
+                    ends[side].append(totals[side] + np.cumsum([len(row) for row in rows], dtype=np.int64))
+                    totals[side] = int(ends[side][-1][-1])
+                    np.concatenate([np.asarray(row, "<u4") for row in rows]).tofile(file)
+        for side, name in enumerate(SIDES):
+            np.save(directory / f"{name}.ends.npy", np.concatenate(ends[side]))
+        return cls(directory)
+
+    def __len__(self) -> int:
+        return len(self._ends[0])
+
+    def lengths(self) -> NDArray[np.int32]:
+        """-> (N, 2): the tokens of source and target of each pair."""
+        return np.stack([np.diff(ends, prepend=0) for ends in self._ends], axis=1).astype(np.int32)
+
+    def rows(self, side: int, indices: NDArray[Any], length: int) -> NDArray[np.int32]:
+        """The ids of these pairs on one side (0 source, 1 target), padded with 0 -> (B, length)."""
+        padded = np.zeros((len(indices), length), np.int32)
+        ends, ids = self._ends[side], self._ids[side]
+        for row, index in enumerate(indices):
+            start, end = (0 if index == 0 else ends[index - 1]), ends[index]
+            padded[row, : end - start] = ids[start:end]
+        return padded
+
+
+def _chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    iterator = iter(pairs)
+    while chunk := list(islice(iterator, CHUNK)):
+        yield chunk
