@@ -13,6 +13,9 @@ from importlib import import_module
 from keras_transformer import __version__
 
 VERBS = {
+    "train": "a translation model from parallel text, or from the phrasebook",
+    "translate": "text, line by line",
+    "evaluate": "BLEU, chrF and TER of a model, or of two",
     "walkthrough": "the worked examples of attention, step by step",
 }
 

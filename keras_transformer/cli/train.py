@@ -1,0 +1,200 @@
+"""Train a translation model from parallel text, or from the phrasebook that comes along.
+
+examples:
+  keras-transformer train --phrasebook fr-en --run build/run
+  keras-transformer train --source train.en --target train.de --source-lang en --target-lang de --run build/run
+  keras-transformer train --pairs corpus.tmx --source-lang en --target-lang de --run build/run
+  keras-transformer train --run build/run --resume
+
+Everything of the recipe that is not said follows from the size of the corpus, and is printed.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.cli import CommandError
+
+RECIPE_HELP = {
+    "preset": "size of the network: tiny, small or base",
+    "dropout": "share of activations dropped in training",
+    "attention_dropout": "share of attention weights dropped in training",
+    "tokenizer": "how the vocabulary is learned: bpe or unigram",
+    "vocabulary": "pieces of the vocabulary",
+    "max_tokens": "longer sentences are cut there in training",
+    "tokens": "tokens of the longer side in a batch, padding included",
+    "accumulate": "batches that make one step",
+    "steps": "updates of the weights",
+    "schedule": "learning rate after the warm-up: cosine or inverse-sqrt",
+    "peak": "highest learning rate",
+    "warm_up": "steps until the learning rate peaks",
+    "smoothing": "label smoothing",
+    "clip": "largest norm of the gradients; 0 is none",
+    "average": "decay of the moving average of the weights; 0 is none",
+    "validate_every": "steps between two validations; each writes a checkpoint",
+    "patience": "validations without a better BLEU before the run stops; 0 is never",
+    "precision": "float32 or bfloat16; unsaid: what this machine is fast at",
+    "seed": "decides all that is random",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options; those of the recipe are the recipe's fields."""
+    from keras_transformer.training.recipe import Recipe
+
+    parser.add_argument("--run", type=Path, required=True, metavar="DIR", help="the run directory")
+    parser.add_argument("--resume", action="store_true", help="go on where the run in DIR stands")
+    corpus = parser.add_argument_group("corpus")
+    corpus.add_argument("--source", type=Path, nargs="+", metavar="F", help="text, a sentence a line; may be .gz")
+    corpus.add_argument("--target", type=Path, nargs="+", metavar="F", help="its translation, line by line")
+    corpus.add_argument("--pairs", type=Path, nargs="+", metavar="F", help="both sides: .tsv, .jsonl or .tmx")
+    corpus.add_argument("--phrasebook", metavar="L-L", help="the embedded corpus: fr-en or en-fr")
+    corpus.add_argument("--source-lang", metavar="L", help="language of the source, as in: fr")
+    corpus.add_argument("--target-lang", metavar="L", help="language of the target")
+    corpus.add_argument("--valid-source", type=Path, nargs="+", metavar="F", help="held-out text for scores")
+    corpus.add_argument("--valid-target", type=Path, nargs="+", metavar="F", help="its translation")
+    corpus.add_argument("--max-words", type=int, metavar="N", help="drop longer pairs (150)")
+    corpus.add_argument("--max-ratio", type=float, metavar="X", help="drop pairs of more unlike lengths (4)")
+    corpus.add_argument("--keep-duplicates", action="store_true", help="keep pairs that come again")
+    recipe = parser.add_argument_group("recipe")
+    for field in fields(Recipe):
+        if field.name in RECIPE_HELP:
+            kind = {"vocabulary": int}.get(field.name) or type(field.default)
+            default = "" if field.default in (None, MISSING) else f" ({field.default})"
+            recipe.add_argument(
+                f"--{field.name.replace('_', '-')}",
+                type=kind,
+                metavar="X" if kind is not str else "NAME",
+                help=RECIPE_HELP[field.name] + default,
+            )
+    recipe.add_argument("--separate", action="store_true", help="a vocabulary for each side, not one for both")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Prepare unless prepared, then train."""
+    from keras_transformer.text.corpus import CorpusError
+    from keras_transformer.training.recipe import Recipe
+    from keras_transformer.training.run import Run, RunError
+
+    directory = Run(arguments.run)
+    try:
+        if arguments.resume:
+            _refuse(arguments, "--resume goes on with the run as it was begun")
+        else:
+            directory.begin(_about(arguments))
+        with directory.lock():
+            about = directory.about()
+            if not (directory.path / "recipe.json").exists():
+                _prepare(directory, about)
+            recipe = Recipe.from_dict(directory.read("recipe.json"))
+            _tell("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
+            _tell("loading TensorFlow")
+            _train(directory, recipe)
+    except (RunError, CorpusError, ValueError) as error:
+        raise CommandError(str(error)) from error
+
+
+def _train(directory: Any, recipe: Any) -> None:
+    from keras_transformer.training.checkpoint import CheckpointError
+    from keras_transformer.training.trainer import Trainer, TrainingError
+
+    try:
+        best = Trainer(directory, recipe).train()
+    except (TrainingError, CheckpointError) as error:
+        raise CommandError(str(error)) from error
+    print(f"best model: {directory.model}, step {best['step']:,}, held-out BLEU {best['bleu']:.2f}")
+    print(f"curves:     {directory.curves}")
+    print(f"next:       echo ... | keras-transformer translate {directory.path}")
+
+
+def _about(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What was asked for, as run.json keeps it; every problem of the command line at once."""
+    ways = [name for name in ("source", "pairs", "phrasebook") if getattr(arguments, name)]
+    problems = []
+    if len(ways) != 1:
+        problems.append(
+            "name one corpus: --source and --target, --pairs, or --phrasebook"
+            + (f"; got {' and '.join('--' + way for way in ways)}" if ways else "")
+        )
+    for one, other in (("source", "target"), ("valid_source", "valid_target")):
+        if bool(getattr(arguments, one)) != bool(getattr(arguments, other)):
+            problems.append(f"--{one} and --{other} go together".replace("_", "-"))
+    languages = (arguments.source_lang, arguments.target_lang)
+    if arguments.phrasebook:
+        languages = tuple(arguments.phrasebook.partition("-")[::2])
+    elif not all(languages):
+        problems.append("--source-lang and --target-lang are needed: the model is told what it translates")
+    if problems:
+        raise CommandError("; ".join(problems))
+    return {
+        "source_lang": languages[0],
+        "target_lang": languages[1],
+        "corpus": {name: _plain(getattr(arguments, name)) for name in CORPUS},
+        "recipe": _said(arguments),
+    }
+
+
+CORPUS = (
+    "source",
+    "target",
+    "pairs",
+    "phrasebook",
+    "valid_source",
+    "valid_target",
+    "max_words",
+    "max_ratio",
+    "keep_duplicates",
+)
+
+
+def _said(arguments: argparse.Namespace) -> dict[str, Any]:
+    said = {name: getattr(arguments, name) for name in RECIPE_HELP if getattr(arguments, name) is not None}
+    return {**said, **({"joint": False} if arguments.separate else {})}
+
+
+def _refuse(arguments: argparse.Namespace, why: str) -> None:
+    given = [name for name in (*CORPUS, *RECIPE_HELP, "separate") if getattr(arguments, name)]
+    if given:
+        raise CommandError(f"{why}: leave out {', '.join('--' + name.replace('_', '-') for name in given)}.")
+
+
+def _plain(value: Any) -> Any:
+    return [str(path) for path in value] if isinstance(value, list) else value
+
+
+def _prepare(directory: Any, about: dict[str, Any]) -> None:
+    from keras_transformer.text.cleaning import CleaningRules
+    from keras_transformer.training.precision import fastest_precision
+    from keras_transformer.training.prepare import prepare
+
+    corpus = about["corpus"]
+    training, valid = _pairs(about)
+    limits = {name: corpus[name] for name in ("max_words", "max_ratio") if corpus[name] is not None}
+    rules = CleaningRules(**limits, drop_duplicates=not corpus["keep_duplicates"])
+    said = {"precision": fastest_precision(), **about["recipe"]}
+    prepare(directory, about, training, valid, rules, said, _tell)
+
+
+def _pairs(about: dict[str, Any]) -> tuple[Iterable[Any], Iterable[Any] | None]:
+    from keras_transformer.text.corpus import read_pairs, read_parallel
+    from keras_transformer.text.phrasebook import phrasebook
+
+    def paths(name: str) -> list[Path]:
+        return [Path(name) for name in about["corpus"][name] or []]
+
+    if direction := about["corpus"]["phrasebook"]:
+        return phrasebook(direction, "train", PHRASES), phrasebook(direction, "valid", 500)
+    valid = read_parallel(paths("valid_source"), paths("valid_target")) if paths("valid_source") else None
+    if paths("pairs"):
+        return read_pairs(paths("pairs"), about["source_lang"], about["target_lang"]), valid
+    return read_parallel(paths("source"), paths("target")), valid
+
+
+PHRASES = 60_000
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,63 @@
+"""Texts through a model: sorted by length, batched, decoded greedily, put back in order."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.decoding.greedy import greedy
+
+if TYPE_CHECKING:
+    from keras_transformer.models.translation import TranslationModel
+
+LENGTH_STEP = 8
+
+
+def translate(model: "TranslationModel", texts: Sequence[str], batch_size: int = 64) -> list[str]:
+    """Each text translated, in the order given."""
+    if isinstance(texts, str):
+        raise TypeError(f"translate takes a list of texts; got the text {texts[:40]!r}. Put it into a list.")
+    if model.tokenizer is None:
+        raise ValueError("this model has no tokenizer: create it with tokenizer=... to translate text.")
+    tokenizer = model.tokenizer
+    rows = tokenizer.encode_source(texts, model.network.max_length)
+    return tokenizer.decode_target(translate_ids(model, rows, tokenizer.bos_id, tokenizer.eos_id, batch_size))
+
+
+def translate_ids(
+    model: "TranslationModel", rows: Sequence[Sequence[int]], start_id: int, end_id: int, batch_size: int
+) -> list[list[int]]:
+    """Each row of source ids translated into target ids, without start and end."""
+    order = sorted(range(len(rows)), key=lambda row: len(rows[row]), reverse=True)
+    translated: list[list[int]] = [[] for _ in rows]
+    for first in range(0, len(order), batch_size):
+        chosen = order[first : first + batch_size]
+        width = -(-max(len(rows[row]) for row in chosen) // LENGTH_STEP) * LENGTH_STEP
+        source = np.zeros((len(chosen), width), np.int32)
+        for place, row in enumerate(chosen):
+            source[place, : len(rows[row])] = rows[row]
+        for row, ids in zip(
+            chosen, _decoder(model, start_id, end_id)(tf.constant(source)).numpy(), strict=True
+        ):
+            translated[row] = [int(number) for number in ids if number not in (0, end_id)]
+    return translated
+
+
+def longest_answer(source_length: Any) -> Any:
+    """The most target tokens that a source of so many tokens is given."""
+    return 2 * source_length + 10
+
+
+def _decoder(model: "TranslationModel", start_id: int, end_id: int) -> Any:
+    """source (B, S) -> target ids (B, L), compiled once for the model."""
+    if "decode" not in model.compiled:
+
+        @tf.function(input_signature=[tf.TensorSpec((None, None), tf.int32)], autograph=False)
+        def decode(source: Any) -> Any:
+            length = longest_answer(tf.shape(source)[1])
+            state = model.encode(source, length)
+            return greedy(model.step, state, tf.shape(source)[0], length, start_id, end_id)
+
+        model.compiled["decode"] = decode
+    return model.compiled["decode"]

@@ -1,0 +1,167 @@
+"""The translation model: token ids in, logits out; text in, text out once it has a tokenizer.
+
+B batch, S source length, T target length, D width, V target vocabulary.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import keras
+from keras import ops
+
+from keras_transformer.layers import (
+    PositionalEncoding,
+    TokenEmbedding,
+    TransformerDecoder,
+    TransformerEncoder,
+)
+from keras_transformer.layers.decoder import DecoderCache
+from keras_transformer.layers.tensor import Shape, Tensor
+from keras_transformer.models.network import Network
+from keras_transformer.text.tokenizer import Tokenizer
+
+PAD_ID = 0
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class TranslationModel(keras.Model):
+    """An encoder and a decoder over token embeddings; the output projection is the target embedding.
+
+    Trained on {"source": (B, S), "target": (B, T)} with labels (B, T): the source ends with the end id, the
+    target begins with the start id, the labels are the target one step on. Id 0 is padding everywhere.
+    Without target_vocabulary one vocabulary, and one embedding, serves both sides.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        source_vocabulary: int,
+        target_vocabulary: int | None = None,
+        tokenizer: Tokenizer | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.network = network
+        self.source_vocabulary = source_vocabulary
+        self.target_vocabulary = target_vocabulary
+        self.tokenizer = tokenizer
+        self.seed = seed
+        self.compiled: dict[str, Any] = {}
+        policy = self.dtype_policy
+
+        def embedding(vocabulary: int, name: str) -> TokenEmbedding:
+            return TokenEmbedding(vocabulary, network.width, PAD_ID, name=name, dtype=policy)
+
+        if target_vocabulary is None:
+            self.source_embedding = self.target_embedding = embedding(source_vocabulary, "embedding")
+        else:
+            self.source_embedding = embedding(source_vocabulary, "source_embedding")
+            self.target_embedding = embedding(target_vocabulary, "target_embedding")
+        self.positions = PositionalEncoding(network.max_length, name="positions", dtype=policy)
+        self.embedding_dropout = keras.layers.Dropout(network.dropout, seed=seed, dtype=policy)
+        settings = {
+            "num_heads": network.num_heads,
+            "inner_width": network.inner_width,
+            "dropout": network.dropout,
+            "attention_dropout": network.attention_dropout,
+            "activation": network.activation,
+            "norm_first": network.norm_first,
+            "seed": seed,
+            "dtype": policy,
+        }
+        self.encoder = TransformerEncoder(network.encoder_layers, name="encoder", **settings)
+        self.decoder = TransformerDecoder(network.decoder_layers, name="decoder", **settings)
+
+    @classmethod
+    def from_preset(
+        cls, preset: str, tokenizer: Tokenizer, seed: int | None = None, dtype: Any = None, **changes: Any
+    ) -> Self:
+        """tiny, small or base, with the tokenizer's vocabulary; `changes` are fields of the Network."""
+        target = None if tokenizer.joint else tokenizer.target_size
+        network = Network.from_preset(preset, **changes)
+        model = cls(network, tokenizer.source_size, target, tokenizer, seed=seed, dtype=dtype)
+        model.build()
+        return model
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The model of a run directory, or of a .keras file."""
+        path = Path(path)
+        file = path / "model.keras" if path.is_dir() else path
+        if not file.is_file():
+            raise FileNotFoundError(f"there is no model in {path}: {file} does not exist.")
+        model = keras.models.load_model(file)
+        if not isinstance(model, cls):
+            raise TypeError(f"{file} holds a {type(model).__name__}, not a {cls.__name__}.")
+        return model
+
+    def build(self, inputs_shape: Any = None) -> None:
+        """Every weight follows from the network: no input is needed."""
+        vectors: Shape = (None, None, self.network.width)
+        for embedding in (self.source_embedding, self.target_embedding):
+            if not embedding.built:
+                embedding.build((None, None))
+        self.positions.build(vectors)
+        self.encoder.build(vectors)
+        self.decoder.build(vectors, vectors)
+        self.built = True
+
+    def call(self, inputs: dict[str, Tensor]) -> Tensor:
+        """{"source": (B, S), "target": (B, T)} -> logits (B, T, V)."""
+        source, target = inputs["source"], inputs["target"]
+        memory = self._encode(source)
+        x = self.embedding_dropout(self.positions(self.target_embedding(target)))
+        decoded = self.decoder(x, memory, inputs_mask=_real(target), memory_mask=_real(source))
+        return self.target_embedding(decoded, reverse=True)
+
+    def _encode(self, source: Tensor) -> Tensor:
+        x = self.embedding_dropout(self.positions(self.source_embedding(source)))
+        return self.encoder(x, mask=_real(source))
+
+    def encode(self, source: Tensor, target_length: int | Tensor) -> DecoderCache:
+        """(B, S) -> what `step` needs for target_length steps: the encoder runs here, and only here."""
+        memory = self._encode(source)
+        return self.decoder.start(ops.shape(source)[0], target_length, memory, _real(source))
+
+    def step(self, token: Tensor, position: Tensor, state: DecoderCache) -> tuple[Tensor, DecoderCache]:
+        """One token of each row, each row at a position of its own: (B,), (B,) -> logits (B, V), state."""
+        x = self.target_embedding(token[:, None]) + self.positions.at(position[:, None])
+        decoded, state = self.decoder.step(x, position, state)
+        return self.target_embedding(decoded, reverse=True)[:, 0], state
+
+    def translate(self, texts: Sequence[str], batch_size: int = 64) -> list[str]:
+        """Each text translated, greedily, in the order given."""
+        from keras_transformer.models.translate import translate  # noqa: PLC0415  (the loop is TensorFlow's)
+
+        return translate(self, texts, batch_size)
+
+    def get_config(self) -> dict[str, Any]:
+        own = {
+            "network": self.network.as_dict(),
+            "source_vocabulary": self.source_vocabulary,
+            "target_vocabulary": self.target_vocabulary,
+            "tokenizer": None if self.tokenizer is None else self.tokenizer.get_config(),
+            "seed": self.seed,
+        }
+        return {**super().get_config(), **own}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        network, tokenizer = Network.from_dict(config["network"]), config["tokenizer"]
+        if tokenizer is not None:
+            tokenizer = Tokenizer.from_config(tokenizer)
+        return cls(**{**config, "network": network, "tokenizer": tokenizer})
+
+    def with_policy(self, dtype: str) -> Self:
+        """A copy with the same weights under another dtype policy. What is saved or exported is float32."""
+        config = {**self.get_config(), "dtype": dtype}
+        copy = self.from_config(config)
+        copy.build()
+        copy.set_weights(self.get_weights())
+        return copy
+
+
+def _real(ids: Tensor) -> Tensor:
+    return ops.not_equal(ids, PAD_ID)

@@ -1,0 +1,39 @@
+"""The moving average of the weights: steadier than any of them, and what is validated and kept."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+
+class MovingAverage(keras.callbacks.Callback):
+    """After each step: average = decay x average + (1 - decay) x weights.
+
+    The decay grows to its value over the first steps, (1 + n) / (10 + n), so that the average forgets where
+    it began. `averaged` is a model of its own, in float32 whatever the policy of the one that is trained.
+    """
+
+    def __init__(self, averaged: keras.Model, decay: float, done: int = 0, every: int = 1) -> None:
+        """`done` steps were taken before; a step is `every` batches."""
+        super().__init__()
+        self.averaged = averaged
+        self.decay = decay
+        self.batches = done * every
+        self.every = every
+
+    def set_model(self, model: keras.Model) -> None:
+        super().set_model(model)
+        pairs = list(zip(self.averaged.trainable_variables, model.trainable_variables, strict=True))
+
+        @tf.function(autograph=False)
+        def update(decay: Any) -> None:
+            for average, weight in pairs:
+                average.assign(decay * average.value + (1.0 - decay) * weight.value)
+
+        self._update = update
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.batches += 1
+        if self.batches % self.every == 0:
+            steps = self.batches // self.every
+            self._update(tf.constant(min(self.decay, (1 + steps) / (10 + steps)), tf.float32))

@@ -1,0 +1,49 @@
+"""The whole state of a run in one file, written beside, synced and renamed: a kill leaves one of the two."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used, and why."""
+
+
+def save(path: Path, variables: Sequence[Any], progress: dict[str, Any]) -> None:
+    """Every variable in its order, and what JSON can hold of where the run stands."""
+    arrays = {f"{place:05d}": np.asarray(variable) for place, variable in enumerate(variables)}
+    beside = path.with_name(f".{path.name}.partial")
+    try:
+        with beside.open("wb") as file:
+            np.savez(file, allow_pickle=False, progress=np.array(json.dumps(progress)), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def restore(path: Path, variables: Sequence[Any]) -> dict[str, Any]:
+    """Give every variable what `save` wrote, if all of it fits; returns the progress."""
+    with np.load(path, allow_pickle=False) as archive:
+        progress = json.loads(str(archive["progress"]))
+        arrays = [archive[name] for name in sorted(set(archive.files) - {"progress"})]
+    wanted = [tuple(variable.shape) for variable in variables]
+    found = [array.shape for array in arrays]
+    if wanted != found:
+        raise CheckpointError(
+            f"{path} holds {len(found)} tensors that do not fit the {len(wanted)} of this run: "
+            "it belongs to another recipe."
+        )
+    for variable, array in zip(variables, arrays, strict=True):
+        variable.assign(array)
+    return dict(progress)
+
+
+def latest(directory: Path) -> Path | None:
+    """The newest checkpoint of a run, if it has one."""
+    return max(directory.glob("step-*.npz"), default=None)

@@ -1,0 +1,56 @@
+"""What model.fit reads: the batches of a plan as a tf.data.Dataset.
+
+B batch, S source length, T target length.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from keras_transformer.text.batches import BatchPlan, Bucket
+from keras_transformer.text.token_store import TokenStore
+
+IDS = tf.TensorSpec((None, None), tf.int32)
+WEIGHTS = tf.TensorSpec((None, None), tf.float32)
+
+
+def feed(store: TokenStore, plan: BatchPlan, start_id: int, start: int = 0, accumulate: int = 1) -> Any:
+    """-> a Dataset of ({"source", "target"}, labels), endless, from step `start` on.
+
+    With accumulate > 1 a step is so many batches, and each comes with weights: for a loss that is summed,
+    they make the mean of the batches' gradients the gradient of the mean over all tokens of the step,
+    however unevenly the batches share them.
+    """
+
+    def elements() -> Iterator[Any]:
+        planned = plan.batches(start * accumulate)
+        while True:
+            group = [_example(store, start_id, *batch) for batch in islice(planned, accumulate)]
+            tokens = sum(np.count_nonzero(labels) for _, labels in group)
+            for inputs, labels in group:
+                weights = ((labels != 0) * (accumulate / tokens)).astype(np.float32)
+                yield (inputs, labels) if accumulate == 1 else (inputs, labels, weights)
+
+    signature: tuple[Any, ...] = ({"source": IDS, "target": IDS}, IDS)
+    if accumulate > 1:
+        signature = (*signature, WEIGHTS)
+    return tf.data.Dataset.from_generator(elements, output_signature=signature).prefetch(2)
+
+
+def shifted(labels: NDArray[np.int32], start_id: int) -> NDArray[np.int32]:
+    """Labels (B, T) -> what the decoder reads: the start id, then all but the last real token."""
+    target = np.roll(labels, 1, axis=1)
+    target[:, 0] = start_id
+    return np.where(labels == 0, 0, target)
+
+
+def _example(
+    store: TokenStore, start_id: int, bucket: Bucket, indices: NDArray[np.int64]
+) -> tuple[dict[str, NDArray[np.int32]], NDArray[np.int32]]:
+    labels = store.rows(1, indices, bucket.target_length)
+    source = store.rows(0, indices, bucket.source_length)
+    return {"source": source, "target": shifted(labels, start_id)}, labels

@@ -1,0 +1,14 @@
+"""Which precision this machine trains fastest in."""
+
+from pathlib import Path
+
+#: Instructions that multiply bfloat16 matrices; without them TensorFlow converts, and float32 is faster.
+BFLOAT16_INSTRUCTIONS = {"avx512_bf16", "amx_bf16"}
+
+
+def fastest_precision(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """bfloat16 where the processor multiplies it, float32 where it does not or does not say."""
+    if not cpuinfo.exists():
+        return "float32"
+    flags = next((line for line in cpuinfo.read_text().splitlines() if line.startswith("flags")), "")
+    return "bfloat16" if BFLOAT16_INSTRUCTIONS & set(flags.split()) else "float32"

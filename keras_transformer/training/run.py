@@ -1,0 +1,114 @@
+"""A run directory: all that a training run reads and leaves, and the lock that keeps a second process out.
+
+run.json        languages, corpus, recipe: what was asked for
+cleaning.json   what was dropped from the corpus, and why
+tokenizer/      the SentencePiece models
+tokens/         the corpus as ids
+valid.jsonl     the held-out pairs that scores are taken on
+checkpoints/    the newest whole states of the run
+history.json    the scores of each validation
+curves.png      the same as a picture
+tensorboard/    the same for TensorBoard
+model.keras     the best model so far: float32, tokenizer inside
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.text.corpus import Pair
+
+FORMAT = 1
+
+
+class RunError(ValueError):
+    """A run directory that cannot be used as asked, and what to do."""
+
+
+class Run:
+    """The paths of a run, and its small files."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.tokenizer = path / "tokenizer"
+        self.tokens = path / "tokens"
+        self.checkpoints = path / "checkpoints"
+        self.model = path / "model.keras"
+        self.curves = path / "curves.png"
+        self.tensorboard = path / "tensorboard"
+
+    def begin(self, about: dict[str, Any]) -> None:
+        """A new run; an existing one is never overwritten."""
+        if (self.path / "run.json").exists():
+            raise RunError(f"{self.path} holds a run already: continue it with --resume, or name another.")
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise RunError(f"{self.path} exists and is no run: name a new or an empty directory.")
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.checkpoints.mkdir()
+        self.write("run.json", {"format": FORMAT, **about})
+
+    def about(self) -> dict[str, Any]:
+        """What `begin` was given."""
+        try:
+            about = self.read("run.json")
+        except FileNotFoundError:
+            raise RunError(f"{self.path} holds no run: there is no run.json in it.") from None
+        except ValueError as error:
+            raise RunError(f"{self.path / 'run.json'} is damaged ({error}).") from None
+        if about.get("format") != FORMAT:
+            raise RunError(
+                f"{self.path} was written in format {about.get('format')}, this program knows {FORMAT}: "
+                "use the version that made it."
+            )
+        return about
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Held while the run is worked on; the system lets go of it however the process ends."""
+        with (self.path / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunError(f"another process is at work on {self.path}: let it end, or end it.") from None
+            yield
+
+    def write(self, name: str, content: Any) -> None:
+        """A small JSON file, whole or not at all."""
+        write_whole(self.path / name, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
+
+    def read(self, name: str) -> Any:
+        return json.loads((self.path / name).read_bytes())
+
+    def write_pairs(self, name: str, pairs: Iterable[Pair]) -> int:
+        """One pair a line, as they come; -> how many."""
+        count = 0
+        with (self.path / name).open("wb") as file:
+            for pair in pairs:
+                file.write(json.dumps(pair, ensure_ascii=False).encode() + b"\n")
+                count += 1
+        return count
+
+    def read_pairs(self, name: str) -> Iterator[Pair]:
+        """What write_pairs wrote, one at a time."""
+        with (self.path / name).open(
+            "rb"
+        ) as file:  # bytes: only \n ends a line, not the U+2028 in a sentence
+            for line in file:
+                yield Pair(*json.loads(line))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write beside, sync, rename: a reader, or a run that was killed, finds the old file or the new one."""
+    beside = path.with_name(f".{path.name}.partial")
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,181 @@
+"""Training: model.fit over the feed; at the end of every period scores, the best model and a checkpoint."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.models import TranslationModel
+from keras_transformer.text.batches import BatchPlan
+from keras_transformer.text.token_store import TokenStore
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training import checkpoint
+from keras_transformer.training.averaging import MovingAverage
+from keras_transformer.training.feed import feed
+from keras_transformer.training.loss import LabelSmoothedCrossEntropy
+from keras_transformer.training.progress import ProgressBar
+from keras_transformer.training.recipe import Recipe
+from keras_transformer.training.run import Run
+from keras_transformer.training.schedule import Cosine, InverseSquareRoot
+from keras_transformer.training.validation import Validation
+
+KEPT_CHECKPOINTS = 2
+POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+
+
+class TrainingError(RuntimeError):
+    """A run that cannot go on, and what to do about it."""
+
+
+class Trainer:
+    """A prepared run directory, trained to its end from wherever it stands."""
+
+    def __init__(self, run: Run, recipe: Recipe) -> None:
+        self.run = run
+        self.recipe = recipe
+        self.tokenizer = Tokenizer.load(run.tokenizer)
+        self.store = TokenStore(run.tokens)
+        self.plan = BatchPlan(self.store.lengths(), recipe.tokens, recipe.seed, shapes(recipe))
+        keras.utils.set_random_seed(recipe.seed)
+        self.model = TranslationModel.from_preset(
+            recipe.preset,
+            self.tokenizer,
+            seed=recipe.seed,
+            dtype=POLICIES[recipe.precision],
+            dropout=recipe.dropout,
+            attention_dropout=recipe.attention_dropout,
+        )
+        self.model.compile(
+            optimizer(recipe),
+            LabelSmoothedCrossEntropy(
+                recipe.smoothing, reduction="sum" if recipe.accumulate > 1 else "sum_over_batch_size"
+            ),
+            jit_compile=False,  # on a CPU, XLA makes a training step slower; the loss alone is under it
+        )
+        self.model.optimizer.build(self.model.trainable_variables)
+        self.averaged = self.model.with_policy("float32")
+        self.validation = Validation(self.averaged, list(run.read_pairs("valid.jsonl")), recipe.max_tokens)
+        self.history: list[dict[str, float]] = []
+        self.step = 0
+
+    def train(self) -> dict[str, float]:
+        """To the last step, or until patience ends. -> the scores of the best model, which is saved."""
+        self._restore()
+        recipe = self.recipe
+        if self.step < recipe.steps and not self.out_of_patience():
+            period = recipe.validate_every
+            tokens = self.store.lengths()[:, 1].sum() / self.plan.batches_per_epoch() * recipe.accumulate
+            bar = ProgressBar(recipe.steps, self.step, float(tokens), recipe.accumulate)
+            average = MovingAverage(self.averaged, recipe.average, self.step, recipe.accumulate)
+            self.model.fit(
+                feed(self.store, self.plan, self.tokenizer.bos_id, self.step, recipe.accumulate),
+                steps_per_epoch=period * recipe.accumulate,
+                initial_epoch=self.step // period,
+                epochs=recipe.steps // period,
+                shuffle=False,
+                verbose=0,
+                callbacks=[FiniteLoss(self.step, recipe.accumulate), average, bar, Keeper(self, bar)],
+            )
+        return max(self.history, key=lambda scores: scores["bleu"])
+
+    def keep(self, training_loss: float) -> dict[str, float]:
+        """Score the average; keep it if it is the best so far; then the state of the whole run, last."""
+        self.step += self.recipe.validate_every
+        best = max((scores["bleu"] for scores in self.history), default=-1.0)
+        scores = {"step": self.step, "training_loss": training_loss, **self.validation.scores()}
+        self.history.append(scores)
+        if scores["bleu"] > best:
+            self._save_model()
+        self.run.write("history.json", self.history)
+        self._save_checkpoint()
+        return scores
+
+    def out_of_patience(self) -> bool:
+        bleu = [scores["bleu"] for scores in self.history]
+        return 0 < self.recipe.patience <= len(bleu) - 1 - int(np.argmax(bleu)) if bleu else False
+
+    def _save_model(self) -> None:
+        beside = self.run.path / ".partial.keras"
+        try:
+            self.averaged.save(beside)
+            beside.replace(self.run.model)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def _variables(self) -> list[Any]:
+        """Weights, random states, optimizer, average: with step and seed, all that decides what comes."""
+        return [*self.model.variables, *self.model.optimizer.variables, *self.averaged.trainable_variables]
+
+    def _save_checkpoint(self) -> None:
+        path = self.run.checkpoints / f"step-{self.step:09d}.npz"
+        checkpoint.save(path, self._variables(), {"step": self.step, "history": self.history})
+        for old in sorted(self.run.checkpoints.glob("step-*.npz"))[:-KEPT_CHECKPOINTS]:
+            old.unlink()
+
+    def _restore(self) -> None:
+        path = checkpoint.latest(self.run.checkpoints)
+        if path is not None:
+            progress = checkpoint.restore(path, self._variables())
+            self.step, self.history = progress["step"], progress["history"]
+
+
+class FiniteLoss(keras.callbacks.Callback):
+    """Stops a run whose loss is no longer a number, before anything of it is kept."""
+
+    def __init__(self, done: int, every: int) -> None:
+        super().__init__()
+        self.batches, self.every = done * every, every
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.batches += 1
+        loss = (logs or {}).get("loss")
+        if loss is not None and not np.isfinite(loss):
+            raise TrainingError(
+                f"the loss is {loss} at step {-(-self.batches // self.every)}. Train with a lower --peak, a "
+                "longer --warm-up, or --precision float32; the last checkpoint is as it was."
+            )
+
+
+class Keeper(keras.callbacks.Callback):
+    """At the end of every period: score and keep, tell, and stop when patience has run out."""
+
+    def __init__(self, trainer: Trainer, bar: ProgressBar) -> None:
+        super().__init__()
+        self.trainer, self.bar = trainer, bar
+        self.writer = tf.summary.create_file_writer(str(trainer.run.tensorboard))
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        scores = self.trainer.keep(float((logs or {})["loss"]))
+        rate = float(self.model.optimizer.learning_rate)
+        with self.writer.as_default(step=int(scores["step"])):
+            for name, value in {**scores, "learning_rate": rate}.items():
+                tf.summary.scalar(name, value)
+        self.bar.say(
+            f"step {scores['step']:,}: loss {scores['training_loss']:.3f}; held out: "
+            f"loss {scores['loss']:.3f}, token accuracy {scores['accuracy']:.1%}, BLEU {scores['bleu']:.2f}"
+        )
+        if self.trainer.out_of_patience():
+            self.model.stop_training = True
+
+
+def optimizer(recipe: Recipe) -> keras.optimizers.Optimizer:
+    """Adam with the paper's constants."""
+    schedule = (
+        Cosine(recipe.peak, recipe.warm_up, recipe.steps)
+        if recipe.schedule == "cosine"
+        else InverseSquareRoot(recipe.peak, recipe.warm_up)
+    )
+    return keras.optimizers.Adam(
+        schedule,
+        beta_1=0.9,
+        beta_2=0.98,
+        epsilon=1e-9,
+        global_clipnorm=recipe.clip or None,
+        gradient_accumulation_steps=recipe.accumulate if recipe.accumulate > 1 else None,
+    )
+
+
+def shapes(recipe: Recipe) -> int:
+    """How many shapes of batches: each costs a compilation of the loss, each saves some padding."""
+    return min(32, max(4, recipe.steps // 60))

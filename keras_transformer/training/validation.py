@@ -1,0 +1,63 @@
+"""How well a model does on pairs it is not trained on: loss, token accuracy, and the BLEU of what it says."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.evaluation.scores import bleu
+from keras_transformer.models import TranslationModel
+from keras_transformer.text.corpus import Pair
+from keras_transformer.training.feed import shifted
+from keras_transformer.training.loss import smoothed_cross_entropy
+
+BATCH = 128
+
+
+class Validation:
+    """Held-out pairs, tokenised once. The loss is without smoothing, its exponential the perplexity."""
+
+    def __init__(self, model: TranslationModel, pairs: list[Pair], max_tokens: int) -> None:
+        self.model = model
+        self.pairs = pairs
+        tokenizer = model.tokenizer
+        if tokenizer is None:
+            raise ValueError("validation needs a model with a tokenizer.")
+        self._start_id = tokenizer.bos_id
+        sources = tokenizer.encode_source([pair.source for pair in pairs], max_tokens)
+        targets = tokenizer.encode_target([pair.target for pair in pairs], max_tokens)
+        self._rows = sorted(zip(sources, targets, strict=True), key=lambda row: (len(row[1]), len(row[0])))
+        self._counts = tf.function(self._count, input_signature=[_IDS, _IDS, _IDS], autograph=False)
+
+    def scores(self) -> dict[str, float]:
+        """-> loss, accuracy (both of single tokens, the right ones before them given) and BLEU."""
+        counts = np.array([self._counts(*batch) for batch in self._batches()])
+        loss, right, tokens = counts.sum(axis=0, dtype=np.float64).tolist()
+        translations = self.model.translate([pair.source for pair in self.pairs], BATCH)
+        return {
+            "loss": loss / tokens,
+            "accuracy": right / tokens,
+            "bleu": bleu(translations, [pair.target for pair in self.pairs]),
+        }
+
+    def _batches(self) -> Any:
+        for first in range(0, len(self._rows), BATCH):
+            rows = self._rows[first : first + BATCH]
+            source, labels = (_padded([row[side] for row in rows]) for side in (0, 1))
+            yield source, shifted(labels, self._start_id), labels
+
+    def _count(self, source: Any, target: Any, labels: Any) -> Any:
+        logits = self.model({"source": source, "target": target}, training=False)
+        loss = smoothed_cross_entropy(labels, logits, tf.constant(0.0))
+        right = (tf.argmax(logits, -1, tf.int32) == labels) & (labels != 0)
+        return [tf.reduce_sum(tf.cast(count, tf.float32)) for count in (loss, right, labels != 0)]
+
+
+_IDS = tf.TensorSpec((None, None), tf.int32)
+
+
+def _padded(rows: list[list[int]]) -> np.ndarray[Any, np.dtype[np.int32]]:
+    padded = np.zeros((len(rows), max(map(len, rows))), np.int32)
+    for place, row in enumerate(rows):
+        padded[place, : len(row)] = row
+    return padded
