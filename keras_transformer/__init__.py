@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         padding_mask,
         scaled_dot_product_attention,
     )
+    from keras_transformer.models.translation import TranslationModel
 
 __version__ = "0.1.0"
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "TransformerDecoderBlock",
     "TransformerEncoder",
     "TransformerEncoderBlock",
+    "TranslationModel",
     "causal_mask",
     "padding_mask",
     "scaled_dot_product_attention",
@@ -43,7 +45,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("keras_transformer.layers"), name)
+    model = import_module("keras_transformer.models.translation")  # uses every layer: all get registered
+    return getattr(model if name == "TranslationModel" else import_module("keras_transformer.layers"), name)
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,7 @@ is success, 1 failure, 2 wrong usage, 130 an interrupt.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -16,6 +17,7 @@ VERBS = {
     "train": "a translation model from parallel text, or from the phrasebook",
     "translate": "text, line by line",
     "evaluate": "BLEU, chrF and TER of a model, or of two",
+    "phrasebook": "sentence pairs of the embedded corpus",
     "walkthrough": "the worked examples of attention, step by step",
 }
 
@@ -53,6 +55,10 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     module.configure(parser)
     try:
         module.run(parser.parse_args(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # the reader has seen enough, as `head` has: nothing is left to say, not even at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (CommandError, OSError) as error:
         print(f"keras-transformer {verb}: {error}", file=sys.stderr)
         return 1

@@ -2,7 +2,7 @@
 
 examples:
   keras-transformer train --phrasebook fr-en --run build/run
-  keras-transformer train --source train.en --target train.de --source-lang en --target-lang de --run build/run
+  keras-transformer train --source a.en --target a.de --source-lang en --target-lang de --run build/run
   keras-transformer train --pairs corpus.tmx --source-lang en --target-lang de --run build/run
   keras-transformer train --run build/run --resume
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli import CommandError
+from keras_transformer.cli.loading import load
 
 RECIPE_HELP = {
     "preset": "size of the network: tiny, small or base",
@@ -48,7 +49,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", type=Path, required=True, metavar="DIR", help="the run directory")
     parser.add_argument("--resume", action="store_true", help="go on where the run in DIR stands")
     corpus = parser.add_argument_group("corpus")
-    corpus.add_argument("--source", type=Path, nargs="+", metavar="F", help="text, a sentence a line; may be .gz")
+    corpus.add_argument(
+        "--source", type=Path, nargs="+", metavar="F", help="text, a sentence a line; may be .gz"
+    )
     corpus.add_argument("--target", type=Path, nargs="+", metavar="F", help="its translation, line by line")
     corpus.add_argument("--pairs", type=Path, nargs="+", metavar="F", help="both sides: .tsv, .jsonl or .tmx")
     corpus.add_argument("--phrasebook", metavar="L-L", help="the embedded corpus: fr-en or en-fr")
@@ -70,12 +73,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 metavar="X" if kind is not str else "NAME",
                 help=RECIPE_HELP[field.name] + default,
             )
-    recipe.add_argument("--separate", action="store_true", help="a vocabulary for each side, not one for both")
+    recipe.add_argument(
+        "--separate", action="store_true", help="a vocabulary for each side, not one for both"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Prepare unless prepared, then train."""
-    from keras_transformer.text.corpus import CorpusError
     from keras_transformer.training.recipe import Recipe
     from keras_transformer.training.run import Run, RunError
 
@@ -91,19 +95,18 @@ def run(arguments: argparse.Namespace) -> None:
                 _prepare(directory, about)
             recipe = Recipe.from_dict(directory.read("recipe.json"))
             _tell("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
-            _tell("loading TensorFlow")
             _train(directory, recipe)
-    except (RunError, CorpusError, ValueError) as error:
+    except RunError as error:
         raise CommandError(str(error)) from error
 
 
 def _train(directory: Any, recipe: Any) -> None:
     from keras_transformer.training.checkpoint import CheckpointError
-    from keras_transformer.training.trainer import Trainer, TrainingError
 
+    trainer = load("keras_transformer.training.trainer")
     try:
-        best = Trainer(directory, recipe).train()
-    except (TrainingError, CheckpointError) as error:
+        best = trainer.Trainer(directory, recipe).train()
+    except (trainer.TrainingError, CheckpointError) as error:
         raise CommandError(str(error)) from error
     print(f"best model: {directory.model}, step {best['step']:,}, held-out BLEU {best['bleu']:.2f}")
     print(f"curves:     {directory.curves}")
@@ -112,6 +115,8 @@ def _train(directory: Any, recipe: Any) -> None:
 
 def _about(arguments: argparse.Namespace) -> dict[str, Any]:
     """What was asked for, as run.json keeps it; every problem of the command line at once."""
+    from keras_transformer.training.recipe import Recipe
+
     ways = [name for name in ("source", "pairs", "phrasebook") if getattr(arguments, name)]
     problems = []
     if len(ways) != 1:
@@ -127,6 +132,10 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
         languages = tuple(arguments.phrasebook.partition("-")[::2])
     elif not all(languages):
         problems.append("--source-lang and --target-lang are needed: the model is told what it translates")
+    try:
+        Recipe.for_corpus(0, **_said(arguments))
+    except ValueError as error:
+        problems.append(str(error))
     if problems:
         raise CommandError("; ".join(problems))
     return {
@@ -171,11 +180,14 @@ def _prepare(directory: Any, about: dict[str, Any]) -> None:
     from keras_transformer.training.prepare import prepare
 
     corpus = about["corpus"]
-    training, valid = _pairs(about)
     limits = {name: corpus[name] for name in ("max_words", "max_ratio") if corpus[name] is not None}
-    rules = CleaningRules(**limits, drop_duplicates=not corpus["keep_duplicates"])
     said = {"precision": fastest_precision(), **about["recipe"]}
-    prepare(directory, about, training, valid, rules, said, _tell)
+    try:
+        training, valid = _pairs(about)
+        rules = CleaningRules(**limits, drop_duplicates=not corpus["keep_duplicates"])
+        prepare(directory, about, training, valid, rules, said, _tell)
+    except ValueError as error:  # a corpus, a rule, a vocabulary: each says what it needs
+        raise CommandError(str(error)) from error
 
 
 def _pairs(about: dict[str, Any]) -> tuple[Iterable[Any], Iterable[Any] | None]:

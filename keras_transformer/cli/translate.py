@@ -19,15 +19,17 @@ CHUNK = 1024
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="a run directory or a .keras file")
-    parser.add_argument("--input", type=Path, default=Path("-"), metavar="F", help="text; - is standard input")
+    parser.add_argument(
+        "--input", type=Path, default=Path("-"), metavar="F", help="text; - is standard input"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Chunks of lines in, as many lines out; what is printed is never lost."""
     lines = _lines(arguments.input)
-    from keras_transformer.cli.models import load
+    from keras_transformer.cli.models import load_model
 
-    model = load(arguments.model)
+    model = load_model(arguments.model)
     while chunk := list(islice(lines, CHUNK)):
         print("\n".join(model.translate(chunk)), flush=True)
 

@@ -75,7 +75,11 @@ class Recipe:
     @classmethod
     def for_corpus(cls, pairs: int, **said: Any) -> Self:
         """The defaults for so many pairs, but for what was said."""
-        return cls.from_dict({**_by_size(pairs), **said})
+        chosen = {**_by_size(pairs), **said}
+        steps = chosen["steps"]
+        chosen.setdefault("warm_up", max(1, min(1000, steps // 4)))
+        chosen.setdefault("validate_every", max(1, steps // 16))
+        return cls.from_dict(chosen)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:

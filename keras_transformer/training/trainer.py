@@ -6,7 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.models import TranslationModel
+from keras_transformer.explain.curves import write_curves
+from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.batches import BatchPlan
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
@@ -64,30 +65,28 @@ class Trainer:
         self._restore()
         recipe = self.recipe
         if self.step < recipe.steps and not self.out_of_patience():
-            period = recipe.validate_every
             tokens = self.store.lengths()[:, 1].sum() / self.plan.batches_per_epoch() * recipe.accumulate
             bar = ProgressBar(recipe.steps, self.step, float(tokens), recipe.accumulate)
             average = MovingAverage(self.averaged, recipe.average, self.step, recipe.accumulate)
             self.model.fit(
                 feed(self.store, self.plan, self.tokenizer.bos_id, self.step, recipe.accumulate),
-                steps_per_epoch=period * recipe.accumulate,
-                initial_epoch=self.step // period,
-                epochs=recipe.steps // period,
+                steps_per_epoch=(recipe.steps - self.step) * recipe.accumulate,
                 shuffle=False,
                 verbose=0,
                 callbacks=[FiniteLoss(self.step, recipe.accumulate), average, bar, Keeper(self, bar)],
             )
         return max(self.history, key=lambda scores: scores["bleu"])
 
-    def keep(self, training_loss: float) -> dict[str, float]:
+    def keep(self, step: int, training_loss: float) -> dict[str, float]:
         """Score the average; keep it if it is the best so far; then the state of the whole run, last."""
-        self.step += self.recipe.validate_every
+        self.step = step
         best = max((scores["bleu"] for scores in self.history), default=-1.0)
         scores = {"step": self.step, "training_loss": training_loss, **self.validation.scores()}
         self.history.append(scores)
         if scores["bleu"] > best:
             self._save_model()
         self.run.write("history.json", self.history)
+        write_curves(self.run.curves, self.history)
         self._save_checkpoint()
         return scores
 
@@ -138,15 +137,23 @@ class FiniteLoss(keras.callbacks.Callback):
 
 
 class Keeper(keras.callbacks.Callback):
-    """At the end of every period: score and keep, tell, and stop when patience has run out."""
+    """After every so many steps, and the last: score and keep, tell, and stop when patience has run out."""
 
     def __init__(self, trainer: Trainer, bar: ProgressBar) -> None:
         super().__init__()
         self.trainer, self.bar = trainer, bar
+        self.batches = trainer.step * trainer.recipe.accumulate  # that were trained on before
         self.writer = tf.summary.create_file_writer(str(trainer.run.tensorboard))
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        scores = self.trainer.keep(float((logs or {})["loss"]))
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        recipe = self.trainer.recipe
+        step, rest = divmod(self.batches + batch + 1, recipe.accumulate)
+        if not rest and (step % recipe.validate_every == 0 or step == recipe.steps):
+            self._keep(step, float((logs or {})["loss"]))
+            self.model.reset_metrics()  # the loss of the next period is its own
+
+    def _keep(self, step: int, loss: float) -> None:
+        scores = self.trainer.keep(step, loss)
         rate = float(self.model.optimizer.learning_rate)
         with self.writer.as_default(step=int(scores["step"])):
             for name, value in {**scores, "learning_rate": rate}.items():

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.evaluation.scores import bleu
-from keras_transformer.models import TranslationModel
+from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.corpus import Pair
 from keras_transformer.training.feed import shifted
 from keras_transformer.training.loss import smoothed_cross_entropy

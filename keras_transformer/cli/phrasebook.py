@@ -1,0 +1,45 @@
+"""Sentence pairs of the embedded corpus, a grammar of French and English: as TSV, or as two files.
+
+examples:
+  keras-transformer phrasebook fr-en --pairs 20
+  keras-transformer phrasebook fr-en --split test --pairs 1000 --source test.fr --target test.en
+"""
+
+import argparse
+from pathlib import Path
+
+from keras_transformer.cli import CommandError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("direction", metavar="DIRECTION", help="fr-en or en-fr")
+    parser.add_argument("--split", default="train", metavar="NAME", help="train, valid or test (train)")
+    parser.add_argument("--pairs", type=int, default=1000, metavar="N", help="how many, all distinct (1000)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="decides which (0)")
+    parser.add_argument("--source", type=Path, metavar="F", help="write the source sentences there")
+    parser.add_argument("--target", type=Path, metavar="F", help="write their translations there")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Generate, and write."""
+    from keras_transformer.text.phrasebook import phrasebook
+
+    if bool(arguments.source) != bool(arguments.target):
+        raise CommandError("--source and --target go together.")
+    try:
+        pairs = phrasebook(arguments.direction, arguments.split, arguments.pairs, arguments.seed)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    if not arguments.source:
+        for pair in pairs:
+            print("\t".join(pair))
+        return
+    with (
+        arguments.source.open("w", encoding="utf-8") as source,
+        arguments.target.open("w", encoding="utf-8") as target,
+    ):
+        for pair in pairs:
+            source.write(pair.source + "\n")
+            target.write(pair.target + "\n")
+    print(f"wrote {arguments.source} and {arguments.target}")

@@ -1,0 +1,56 @@
+"""The worked examples of attention, positions, masks and normalisation, step by step: every number computed
+by the layers themselves. With --output also as pictures and as one HTML page to read.
+
+example:
+  keras-transformer walkthrough --example 1
+  keras-transformer walkthrough --output walkthrough
+"""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from keras_transformer.cli.loading import load
+from keras_transformer.explain.examples import EXAMPLES, worked_example
+from keras_transformer.explain.folder import INDEX, check_folder, write_folder
+from keras_transformer.explain.terminal import render, spell
+
+
+def configure(parser: ArgumentParser) -> None:
+    """The arguments of the verb."""
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help=f"also write {INDEX} and the pictures into DIR"
+    )
+    parser.add_argument(
+        "--example",
+        type=int,
+        choices=range(1, len(EXAMPLES) + 1),
+        metavar="N",
+        help=f"only example N, 1 to {len(EXAMPLES)}",
+    )
+
+
+def run(arguments: Namespace) -> None:
+    """Print the examples, and write the folder where one is asked for."""
+    folder: Path | None = arguments.output
+    if folder:
+        check_folder(folder)
+    load("keras_transformer.layers")
+    numbers = [arguments.example] if arguments.example else range(1, len(EXAMPLES) + 1)
+    encoding = sys.stdout.encoding or "utf-8"
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    examples = []
+    for number in numbers:
+        examples.append((number, worked_example(number)))
+        print(render(examples[-1][1], number, encoding, colour))
+    if folder:
+        from keras_transformer.explain.page import page_files
+
+        files = page_files(examples)
+        write_folder(folder, files)
+        for name in files:
+            print(spell(f"Wrote {folder / name}", encoding))
+        print(f"Read it: python -m webbrowser {(folder.resolve() / INDEX).as_uri()}")
+    else:
+        print("With pictures: keras-transformer walkthrough --output walkthrough", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""What a Transformer does, made visible: pictures of attention and positions, and worked examples."""
