@@ -13,6 +13,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 from dataclasses import MISSING, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ RECIPE_HELP = {
     "preset": "size of the network: tiny, small or base",
     "dropout": "share of activations dropped in training",
     "attention_dropout": "share of attention weights dropped in training",
+    "inner_dropout": "share of the feed-forward network's inner activations dropped in training",
     "tokenizer": "how the vocabulary is learned: bpe or unigram",
     "vocabulary": "pieces of the vocabulary",
     "max_tokens": "longer sentences are cut there in training",
@@ -178,13 +180,17 @@ def _prepare(directory: Any, about: dict[str, Any]) -> None:
     from keras_transformer.text.cleaning import CleaningRules
     from keras_transformer.training.precision import fastest_precision
     from keras_transformer.training.prepare import prepare
+    from keras_transformer.training.recipe import PHRASEBOOK
 
     corpus = about["corpus"]
     limits = {name: corpus[name] for name in ("max_words", "max_ratio") if corpus[name] is not None}
-    said = {"precision": fastest_precision(), **about["recipe"]}
+    phrasebook = PHRASEBOOK if corpus["phrasebook"] else {}
+    said = {"precision": fastest_precision(), **phrasebook, **about["recipe"]}
     try:
         training, valid = _pairs(about)
-        rules = CleaningRules(**limits, drop_duplicates=not corpus["keep_duplicates"])
+        rules = CleaningRules(
+            **limits, drop_duplicates=not (corpus["keep_duplicates"] or corpus["phrasebook"])
+        )
         prepare(directory, about, training, valid, rules, said, _tell)
     except ValueError as error:  # a corpus, a rule, a vocabulary: each says what it needs
         raise CommandError(str(error)) from error
@@ -192,20 +198,21 @@ def _prepare(directory: Any, about: dict[str, Any]) -> None:
 
 def _pairs(about: dict[str, Any]) -> tuple[Iterable[Any], Iterable[Any] | None]:
     from keras_transformer.text.corpus import read_pairs, read_parallel
-    from keras_transformer.text.phrasebook import phrasebook
+    from keras_transformer.text.phrasebook import learned_whole, phrasebook
 
     def paths(name: str) -> list[Path]:
         return [Path(name) for name in about["corpus"][name] or []]
 
     if direction := about["corpus"]["phrasebook"]:
-        return phrasebook(direction, "train", PHRASES), phrasebook(direction, "valid", 500)
+        phrases = learned_whole(direction) * REPEATED
+        return chain(phrases, phrasebook(direction, "train", PHRASES)), phrasebook(direction, "valid", 500)
     valid = read_parallel(paths("valid_source"), paths("valid_target")) if paths("valid_source") else None
     if paths("pairs"):
         return read_pairs(paths("pairs"), about["source_lang"], about["target_lang"]), valid
     return read_parallel(paths("source"), paths("target")), valid
 
 
-PHRASES = 60_000
+PHRASES, REPEATED = 60_000, 20
 
 
 def _tell(line: str) -> None:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from keras_transformer.explain.pictures import INK, PAPER, png
-from keras_transformer.training.run import write_whole
+from keras_transformer.files import write_whole
 
 # Colour-blind-safe, and different in lightness and in dashes, too.
 TRAINING, HELD_OUT, BEST = "#559ec3", "#00507f", "#b3470b"

@@ -20,6 +20,7 @@ class TransformerSettings(keras.layers.Layer):
         inner_width: int = 2048,
         dropout: float = 0.1,
         attention_dropout: float = 0.0,
+        inner_dropout: float = 0.0,
         activation: str | Callable[[Tensor], Tensor] = "relu",
         norm_first: bool = True,
         epsilon: float = 1e-5,
@@ -31,6 +32,7 @@ class TransformerSettings(keras.layers.Layer):
         self.inner_width = inner_width
         self.dropout = dropout
         self.attention_dropout = attention_dropout
+        self.inner_dropout = inner_dropout
         self.activation = keras.activations.get(activation)
         self.norm_first = norm_first
         self.epsilon = epsilon
@@ -44,6 +46,7 @@ class TransformerSettings(keras.layers.Layer):
             "inner_width": self.inner_width,
             "dropout": self.dropout,
             "attention_dropout": self.attention_dropout,
+            "inner_dropout": self.inner_dropout,
             "activation": keras.activations.serialize(self.activation),
             "norm_first": self.norm_first,
             "epsilon": self.epsilon,
@@ -66,7 +69,7 @@ class TransformerBlock(TransformerSettings):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        attention_seed, residual_seed = spawn(self.seed, 2)
+        attention_seed, residual_seed, inner_seed = spawn(self.seed, 3)
         self.self_attention = MultiHeadSelfAttention(
             self.num_heads,
             self.attention_dropout,
@@ -76,7 +79,12 @@ class TransformerBlock(TransformerSettings):
         )
         self.self_attention_norm = self._norm("self_attention_norm")
         self.feed_forward = FeedForward(
-            self.inner_width, self.activation, name="feed_forward", dtype=self.dtype_policy
+            self.inner_width,
+            self.activation,
+            self.inner_dropout,
+            seed=inner_seed,
+            name="feed_forward",
+            dtype=self.dtype_policy,
         )
         self.feed_forward_norm = self._norm("feed_forward_norm")
         self.residual_dropout = keras.layers.Dropout(

@@ -53,7 +53,7 @@ class TransformerDecoderBlock(TransformerBlock):
         self.cross_attention = MultiHeadAttention(
             self.num_heads,
             self.attention_dropout,
-            seed=spawn(self.seed, 3)[2],
+            seed=spawn(self.seed, 4)[3],
             name="cross_attention",
             dtype=self.dtype_policy,
         )

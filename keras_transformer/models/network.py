@@ -15,6 +15,7 @@ class Network:
     num_heads: int = 8
     dropout: float = 0.1
     attention_dropout: float = 0.0
+    inner_dropout: float = 0.0
     activation: str = "relu"
     norm_first: bool = True
     max_length: int = 1024
@@ -34,7 +35,7 @@ class Network:
         ]
         problems += [
             f"{name} must be at least 0 and below 1; got {getattr(self, name)!r}"
-            for name in ("dropout", "attention_dropout")
+            for name in ("dropout", "attention_dropout", "inner_dropout")
             if not 0 <= getattr(self, name) < 1
         ]
         if not problems and self.width % self.num_heads:

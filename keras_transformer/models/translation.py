@@ -66,6 +66,7 @@ class TranslationModel(keras.Model):
             "inner_width": network.inner_width,
             "dropout": network.dropout,
             "attention_dropout": network.attention_dropout,
+            "inner_dropout": network.inner_dropout,
             "activation": network.activation,
             "norm_first": network.norm_first,
             "seed": seed,

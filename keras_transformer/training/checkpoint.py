@@ -1,12 +1,13 @@
 """The whole state of a run in one file, written beside, synced and renamed: a kill leaves one of the two."""
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from keras_transformer.files import replacing
 
 
 class CheckpointError(ValueError):
@@ -16,15 +17,8 @@ class CheckpointError(ValueError):
 def save(path: Path, variables: Sequence[Any], progress: dict[str, Any]) -> None:
     """Every variable in its order, and what JSON can hold of where the run stands."""
     arrays = {f"{place:05d}": np.asarray(variable) for place, variable in enumerate(variables)}
-    beside = path.with_name(f".{path.name}.partial")
-    try:
-        with beside.open("wb") as file:
-            np.savez(file, allow_pickle=False, progress=np.array(json.dumps(progress)), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(path) as beside:
+        np.savez(beside, allow_pickle=False, progress=np.array(json.dumps(progress)), **arrays)
 
 
 def restore(path: Path, variables: Sequence[Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ class Recipe:
     preset: str = "tiny"
     dropout: float = 0.3
     attention_dropout: float = 0.0
+    inner_dropout: float = 0.0
     tokenizer: str = "bpe"
     joint: bool = True
     vocabulary: int | None = None  # None: 8,000, or as many as the corpus supports
@@ -53,7 +54,7 @@ class Recipe:
         ]
         problems += [
             f"{name} must be at least 0 and below 1; got {getattr(self, name)}"
-            for name in ("dropout", "attention_dropout", "smoothing", "average")
+            for name in ("dropout", "attention_dropout", "inner_dropout", "smoothing", "average")
             if not 0 <= getattr(self, name) < 1
         ]
         problems += [
@@ -91,6 +92,18 @@ class Recipe:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+#: The phrasebook's grammar is small and regular: few pieces, light dropout, done in minutes.
+PHRASEBOOK: dict[str, Any] = {
+    "vocabulary": 2000,
+    "dropout": 0.1,
+    "tokens": 4096,
+    "steps": 400,
+    "warm_up": 100,
+    "validate_every": 100,
+    "average": 0.99,
+}
 
 
 def _by_size(pairs: int) -> dict[str, Any]:

@@ -14,12 +14,12 @@ model.keras     the best model so far: float32, tokenizer inside
 
 import fcntl
 import json
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.files import write_whole
 from keras_transformer.text.corpus import Pair
 
 FORMAT = 1
@@ -99,16 +99,3 @@ class Run:
         ) as file:  # bytes: only \n ends a line, not the U+2028 in a sentence
             for line in file:
                 yield Pair(*json.loads(line))
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write beside, sync, rename: a reader, or a run that was killed, finds the old file or the new one."""
-    beside = path.with_name(f".{path.name}.partial")
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

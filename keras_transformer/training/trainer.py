@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.explain.curves import write_curves
+from keras_transformer.files import replacing
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.batches import BatchPlan
 from keras_transformer.text.token_store import TokenStore
@@ -46,6 +47,7 @@ class Trainer:
             dtype=POLICIES[recipe.precision],
             dropout=recipe.dropout,
             attention_dropout=recipe.attention_dropout,
+            inner_dropout=recipe.inner_dropout,
         )
         self.model.compile(
             optimizer(recipe),
@@ -84,7 +86,8 @@ class Trainer:
         scores = {"step": self.step, "training_loss": training_loss, **self.validation.scores()}
         self.history.append(scores)
         if scores["bleu"] > best:
-            self._save_model()
+            with replacing(self.run.model) as beside:
+                self.averaged.save(beside)
         self.run.write("history.json", self.history)
         write_curves(self.run.curves, self.history)
         self._save_checkpoint()
@@ -93,14 +96,6 @@ class Trainer:
     def out_of_patience(self) -> bool:
         bleu = [scores["bleu"] for scores in self.history]
         return 0 < self.recipe.patience <= len(bleu) - 1 - int(np.argmax(bleu)) if bleu else False
-
-    def _save_model(self) -> None:
-        beside = self.run.path / ".partial.keras"
-        try:
-            self.averaged.save(beside)
-            beside.replace(self.run.model)
-        finally:
-            beside.unlink(missing_ok=True)
 
     def _variables(self) -> list[Any]:
         """Weights, random states, optimizer, average: with step and seed, all that decides what comes."""

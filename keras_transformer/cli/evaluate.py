@@ -1,0 +1,175 @@
+"""Score a model, or a file of translations: sacreBLEU's BLEU, chrF and TER, with signatures and 95 %
+confidence. With --compare, which of two is better, by paired bootstrap.
+
+examples:
+  keras-transformer evaluate build/run --source test.en --reference test.de
+  keras-transformer evaluate build/run --source test.en --reference test.de --compare build/other
+  keras-transformer evaluate build/run --source test.en --reference test.de --worst worst.html
+  keras-transformer evaluate --translations mine.de --reference test.de --compare theirs.de
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.cli import CommandError
+
+STANDARD_INPUT = Path("-")
+SIGNIFICANT = 0.05
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    scored = parser.add_mutually_exclusive_group(required=True)
+    scored.add_argument(
+        "model", type=Path, nargs="?", metavar="MODEL", help="a run directory or a .keras file"
+    )
+    scored.add_argument(
+        "--translations", type=Path, metavar="F", help="what was translated already, by anyone"
+    )
+    parser.add_argument("--source", type=Path, metavar="F", help="text to translate; may be .gz or -")
+    parser.add_argument("--reference", type=Path, required=True, metavar="F", help="its right translation")
+    parser.add_argument("--lowercase", action="store_true", help="ignore case")
+    parser.add_argument("--tokenize", choices=("13a", "none"), default="13a", help="none: text is tokenised")
+    parser.add_argument(
+        "--compare", type=Path, metavar="OTHER", help="another MODEL, or a file of translations"
+    )
+    parser.add_argument("--worst", type=Path, metavar="F.html", help="write a page with the worst sentences")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.set_defaults(misused=parser.error)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Read, translate, score, print; what can fail does so before a model is loaded."""
+    from keras_transformer.cli.models import load_model
+    from keras_transformer.text.corpus import CorpusError
+
+    systems = [(arguments.model or arguments.translations, arguments.model is not None)]
+    if arguments.compare:
+        systems.append(
+            (arguments.compare, arguments.compare.is_dir() or arguments.compare.suffix == ".keras")
+        )
+    texts = [path for path, is_model in systems if not is_model]
+    _check(arguments, texts, [path for path, is_model in systems if is_model])
+    try:
+        columns, references = _read(
+            [*([arguments.source] if arguments.source else []), *texts], arguments.reference
+        )
+    except CorpusError as error:
+        raise CommandError(str(error)) from error
+    sources = columns.pop(0) if arguments.source else None
+    models = [load_model(path) if is_model else None for path, is_model in systems]
+    try:
+        translated = [
+            columns.pop(0) if model is None or sources is None else _translate(model, sources)
+            for model in models
+        ]
+        _evaluate(arguments, sources, references, translated, [str(path) for path, _ in systems])
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+
+
+def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path]) -> None:
+    if models and not arguments.source:
+        arguments.misused(f"--source is needed: it is what {models[0]} translates")
+    others = [*([arguments.source] if arguments.source else []), *texts]
+    if [*others, arguments.reference].count(STANDARD_INPUT) > 1:
+        arguments.misused("standard input (-) can be read as one file only")
+    if arguments.reference == STANDARD_INPUT and len(others) > 1:
+        arguments.misused("--reference is read once with each other file: it cannot be standard input here")
+    for path in others:
+        if path.exists() and arguments.reference.exists() and path.samefile(arguments.reference):
+            raise CommandError(f"{path} is given as the reference, and as what is held against it.")
+    if arguments.worst and arguments.worst.is_dir():
+        raise CommandError(f"{arguments.worst} is a directory: --worst names the file to write.")
+    if arguments.worst:
+        arguments.worst.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _read(paths: list[Path], reference: Path) -> tuple[list[list[str]], list[str]]:
+    """The lines of each file, and of the reference, which has as many."""
+    from keras_transformer.text.corpus import read_parallel
+
+    columns, references = [], []
+    for path in paths:
+        pairs = list(read_parallel([path], [reference]))
+        columns.append([pair.source for pair in pairs])
+        references = [pair.target for pair in pairs]
+    return columns, references
+
+
+def _translate(model: Any, sources: list[str]) -> list[str]:
+    print(f"translating {len(sources):,} sentences", file=sys.stderr, flush=True)
+    return model.translate(sources)
+
+
+def _evaluate(
+    arguments: argparse.Namespace,
+    sources: list[str] | None,
+    references: list[str],
+    translated: list[list[str]],
+    names: list[str],
+) -> None:
+    from keras_transformer.evaluation.comparison import compare
+    from keras_transformer.evaluation.differences import folded
+    from keras_transformer.evaluation.scores import score
+
+    settings = {"lowercase": arguments.lowercase, "tokenize": arguments.tokenize}
+    ours, other = translated[0], translated[1] if len(translated) > 1 else None
+    scores = score(ours, references, **settings)
+    compared = [] if other is None else compare(ours, other, references, **settings)
+    exact = (
+        folded(one, arguments.lowercase) == folded(two, arguments.lowercase)
+        for one, two in zip(ours, references, strict=True)
+    )
+    result: dict[str, Any] = {
+        "system": names[0],
+        "sentences": len(references),
+        "exact": sum(exact),
+        "scores": [each.as_dict() for each in scores],
+    }
+    if other is not None:
+        result |= {"other": names[1], "comparison": [each.as_dict() for each in compared]}
+    print(json.dumps(result, ensure_ascii=False) if arguments.json else _table(result))
+    if arguments.worst:
+        from keras_transformer.evaluation import page
+
+        columns = ("Translation", "Other") if other is None else (names[0], names[1])
+        content = page.page(
+            sources,
+            references,
+            ours,
+            other,
+            names=columns,
+            scores=scores,
+            compared=compared,
+            lowercase=arguments.lowercase,
+        )
+        page.write(arguments.worst, content)
+        print(f"worst sentences: {arguments.worst}", file=sys.stderr if arguments.json else sys.stdout)
+
+
+def _table(result: dict[str, Any]) -> str:
+    lines = [
+        f"{result['system']}: {result['sentences']:,} sentences, {result['exact']:,} exactly as the reference"
+    ]
+    for score in result["scores"]:
+        bounds = "" if score["low"] is None else f"[{score['low']:.2f}, {score['high']:.2f}]"
+        lines.append(f"  {score['name']:<5} {score['value']:6.2f}  {bounds:<16}  {score['signature']}")
+    if "other" in result:
+        lines.append(f"against {result['other']}, by paired bootstrap:")
+    for each in result.get("comparison", []):
+        lines.append(
+            f"  {each['name']:<5} {each['ours']:6.2f}  against {each['other']:6.2f}  p = {each['p']:.3f}  "
+            + _verdict(each)
+        )
+    return "\n".join(lines)
+
+
+def _verdict(compared: dict[str, Any]) -> str:
+    if compared["p"] >= SIGNIFICANT:
+        return "may be chance"
+    better = compared["ours"] > compared["other"]
+    return "better" if better != (compared["name"] == "TER") else "worse"

@@ -1,0 +1,28 @@
+"""Files that are whole or not at all: written beside, synced, renamed."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A name to write to, which takes the place of `path` once all is written; on an error it is removed.
+
+    A reader, and a process that was killed, finds the old file or the new one.
+    """
+    beside = path.with_name(f".partial-{path.name}")
+    try:
+        yield beside
+        with beside.open("rb") as written:
+            os.fsync(written.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Bytes into a file, all of them or none."""
+    with replacing(path) as beside:
+        beside.write_bytes(content)
