@@ -2,10 +2,10 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-export TF_CPP_MIN_LOG_LEVEL ?= 2
+export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test test-backends lint bench bench-env clean help
+.PHONY: demo test soak test-backends lint bench bench-env clean help
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 24
@@ -17,11 +17,27 @@ help:  ## what can be made
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-demo: .venv/installed  ## the worked examples, computed by the layers, as pictures and a page in build/demo
-	$(BIN)/keras-transformer walkthrough --output build/demo/walkthrough
+RUN := build/demo/run
+
+demo: .venv/installed  ## explain attention, train a French-English model, translate with it; all in build/demo
+	$(BIN)/keras-transformer walkthrough --output build/demo/walkthrough > /dev/null
+	@# a run that is there goes on where it stands; one that is done costs seconds
+	if [ -e $(RUN)/run.json ]; then \
+		$(BIN)/keras-transformer train --run $(RUN) --resume; \
+	else \
+		$(BIN)/keras-transformer train --run $(RUN) --phrasebook fr-en; \
+	fi
+	$(BIN)/keras-transformer phrasebook fr-en --split test --pairs 1000 \
+		--source build/demo/test.fr --target build/demo/test.en
+	$(BIN)/keras-transformer evaluate $(RUN) --source build/demo/test.fr --reference build/demo/test.en
+	printf 'Je suis étudiant.\nMerci.\nOù est la gare ?\n' | $(BIN)/keras-transformer translate $(RUN)
+	@echo "read build/demo/walkthrough/index.html, look at $(RUN)/curves.png"
 
 test: .venv/installed  ## the tests
 	$(BIN)/python -m pytest
+
+soak: .venv/installed  ## the tests that take long: every count in full
+	$(BIN)/python -m pytest -m soak
 
 lint: .venv/installed  ## ruff and strict mypy
 	$(BIN)/ruff check .
@@ -48,6 +64,7 @@ bench-env: .venv/bench-installed  ## add the peers to the environment
 
 bench: bench-env  ## side by side with the peers
 	$(BIN)/python benchmarks/layers.py
+	$(BIN)/python benchmarks/training.py
 
 clean:  ## remove what was made; the environment stays
 	rm -rf build
