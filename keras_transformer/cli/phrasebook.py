@@ -9,6 +9,7 @@ import argparse
 from pathlib import Path
 
 from keras_transformer.cli import CommandError
+from keras_transformer.cli.lines import write_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,8 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     except ValueError as error:
         raise CommandError(str(error)) from error
     if not arguments.source:
-        for pair in pairs:
-            print("\t".join(pair))
+        write_lines("\t".join(pair) for pair in pairs)
         return
     with (
         arguments.source.open("w", encoding="utf-8") as source,

@@ -82,7 +82,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Prepare unless prepared, then train."""
-    from keras_transformer.training.recipe import Recipe
     from keras_transformer.training.run import Run, RunError
 
     directory = Run(arguments.run)
@@ -95,11 +94,20 @@ def run(arguments: argparse.Namespace) -> None:
             about = directory.about()
             if not (directory.path / "recipe.json").exists():
                 _prepare(directory, about)
-            recipe = Recipe.from_dict(directory.read("recipe.json"))
+            recipe = _recipe(directory)
             _tell("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
             _train(directory, recipe)
     except RunError as error:
         raise CommandError(str(error)) from error
+
+
+def _recipe(directory: Any) -> Any:
+    from keras_transformer.training.recipe import Recipe
+
+    try:
+        return Recipe.from_dict(directory.read("recipe.json"))
+    except (ValueError, TypeError) as error:
+        raise CommandError(f"{directory.path / 'recipe.json'} is damaged: {error}") from error
 
 
 def _train(directory: Any, recipe: Any) -> None:
@@ -107,7 +115,11 @@ def _train(directory: Any, recipe: Any) -> None:
 
     trainer = load("keras_transformer.training.trainer")
     try:
-        best = trainer.Trainer(directory, recipe).train()
+        prepared = trainer.Trainer(directory, recipe)
+    except ValueError as error:  # a tokenizer or tokens that are no longer what was written
+        raise CommandError(str(error)) from error
+    try:
+        best = prepared.train()
     except (trainer.TrainingError, CheckpointError) as error:
         raise CommandError(str(error)) from error
     print(f"best model: {directory.model}, step {best['step']:,}, held-out BLEU {best['bleu']:.2f}")
@@ -135,7 +147,7 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
     elif not all(languages):
         problems.append("--source-lang and --target-lang are needed: the model is told what it translates")
     try:
-        Recipe.for_corpus(0, **_said(arguments))
+        Recipe.for_corpus(LARGE, **_said(arguments))
     except ValueError as error:
         problems.append(str(error))
     if problems:
@@ -167,7 +179,9 @@ def _said(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _refuse(arguments: argparse.Namespace, why: str) -> None:
-    given = [name for name in (*CORPUS, *RECIPE_HELP, "separate") if getattr(arguments, name)]
+    options = (*CORPUS, "source_lang", "target_lang", *RECIPE_HELP, "separate")
+    values = {name: getattr(arguments, name) for name in options}
+    given = [name for name, value in values.items() if value is not None and value is not False]
     if given:
         raise CommandError(f"{why}: leave out {', '.join('--' + name.replace('_', '-') for name in given)}.")
 
@@ -212,6 +226,7 @@ def _pairs(about: dict[str, Any]) -> tuple[Iterable[Any], Iterable[Any] | None]:
     return read_parallel(paths("source"), paths("target")), valid
 
 
+LARGE = 10**9  # pairs: what no corpus would allow is refused before one is read
 PHRASES, REPEATED = 60_000, 20
 
 

@@ -6,12 +6,10 @@ examples:
 """
 
 import argparse
-import sys
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli.lines import STANDARD_INPUT, read_lines, write_lines
 
 CHUNK = 1024
 
@@ -20,27 +18,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="a run directory or a .keras file")
     parser.add_argument(
-        "--input", type=Path, default=Path("-"), metavar="F", help="text; - is standard input"
+        "--input", type=Path, default=STANDARD_INPUT, metavar="F", help="text; - is standard input"
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Chunks of lines in, as many lines out; what is printed is never lost."""
-    lines = _lines(arguments.input)
+    lines = read_lines(arguments.input)
     from keras_transformer.cli.models import load_model
 
     model = load_model(arguments.model)
     while chunk := list(islice(lines, CHUNK)):
-        print("\n".join(model.translate(chunk)), flush=True)
-
-
-def _lines(path: Path) -> Iterator[str]:
-    stdin = str(path) == "-"
-    if not stdin and not path.is_file():
-        raise CommandError(f"{path} is no file.")
-    with open(sys.stdin.fileno() if stdin else path, "rb", closefd=not stdin) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield line.removesuffix(b"\n").removesuffix(b"\r").decode()
-            except UnicodeDecodeError as error:
-                raise CommandError(f"{path}, line {number}: not UTF-8 ({error}).") from error
+        write_lines(model.translate(chunk))

@@ -32,16 +32,21 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) ->
 
     The softmax is taken in float32 at least, whatever the inputs are.
     """
-    dtype = keras.backend.standardize_dtype(query.dtype)
+    dtype = keras.backend.result_type(query.dtype, float)
     # the query is scaled, not the scores: in float16 the unscaled product could overflow
-    query = query * ops.cast(1.0 / math.sqrt(query.shape[-1]), dtype)
+    query = ops.cast(query, dtype) * ops.cast(1.0 / math.sqrt(query.shape[-1]), dtype)
     scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
     scores = ops.cast(scores, keras.backend.result_type(dtype, "float32"))
     if mask is None:
-        return ops.cast(ops.softmax(scores, axis=-1), dtype)
+        return ops.cast(_softmax(scores), dtype)
     mask = ops.cast(mask, "bool")
-    weights = ops.softmax(ops.where(mask, scores, MASKED_SCORE), axis=-1)
+    weights = _softmax(ops.where(mask, scores, MASKED_SCORE))
     return ops.cast(ops.where(mask, weights, 0.0), dtype)
+
+
+def _softmax(scores: Tensor) -> Tensor:
+    # Keras warns of a softmax over a single score; a sentence of one token is no mistake
+    return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
 
 
 class _Attention(keras.layers.Layer):
@@ -64,11 +69,12 @@ class _Attention(keras.layers.Layer):
         self.width = _checked_width(query_shape, self.num_heads)
         self.output_projection = keras.layers.Dense(self.width, name="output", dtype=self.dtype_policy)
         self.output_projection.build((None, None, self.width))
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: self.width})
         return self.width
 
     def _projection(self, input_width: int | None, parts: int, name: str) -> keras.layers.Dense:
-        """One matrix product for several projections, each with the spread that Glorot's gives it alone."""
-        fan_in = keras.initializers.VarianceScaling(0.5, mode="fan_in", distribution="uniform")
+        """One matrix product for several projections, each with the spread that it would have alone."""
+        fan_in = keras.initializers.VarianceScaling(1.0, mode="fan_in", distribution="uniform")
         layer = keras.layers.Dense(
             parts * self.width, kernel_initializer=fan_in, name=name, dtype=self.dtype_policy
         )
@@ -112,7 +118,7 @@ class MultiHeadAttention(_Attention):
 
     def build(self, query_shape: Shape, value_shape: Shape) -> None:
         width = self._build_output(query_shape)
-        _check_rank("value", value_shape)
+        check_rank("value", value_shape)
         self.query_projection = self._projection(width, 1, "query")
         self.key_value_projection = self._projection(value_shape[-1], 2, "key_value")
 
@@ -187,21 +193,24 @@ class MultiHeadSelfAttention(_Attention):
         """
         query, new_key, new_value = self._split(self.query_key_value_projection(inputs), 3)
         key, value = ops.where(here, new_key, key), ops.where(here, new_value, value)
-        output, scores = self._attend(query, key, value, seen)
+        # what is not seen has no weight, but not even nothing times NaN is nothing
+        seen_value = ops.where(ops.swapaxes(seen, -1, -2), value, 0)
+        output, scores = self._attend(query, key, seen_value, seen)
         return output, key, value, scores
 
     def compute_output_shape(self, inputs_shape: Shape) -> Shape:
         return inputs_shape
 
 
-def _check_rank(name: str, shape: Shape) -> None:
+def check_rank(name: str, shape: Shape) -> None:
+    """Refuse what is not (batch, time, width) with a known width."""
     if len(shape) != 3 or shape[-1] is None:
         raise ValueError(f"{name} must have shape (batch, time, width) with a known width; got {shape}.")
 
 
 def _checked_width(shape: Shape, num_heads: int) -> int:
     """The width of a (batch, time, width) shape, divisible by num_heads."""
-    _check_rank("the input of attention", shape)
+    check_rank("the input of attention", shape)
     width = shape[-1] or 0
     if width % num_heads:
         divisors = (heads for heads in range(1, width + 1) if width % heads == 0)

@@ -47,7 +47,7 @@ class TransformerSettings(keras.layers.Layer):
             "dropout": self.dropout,
             "attention_dropout": self.attention_dropout,
             "inner_dropout": self.inner_dropout,
-            "activation": keras.activations.serialize(self.activation),
+            "activation": self.activation,
             "norm_first": self.norm_first,
             "epsilon": self.epsilon,
             "seed": self.seed,
@@ -58,7 +58,8 @@ class TransformerSettings(keras.layers.Layer):
         return keras.Operation.compute_output_spec(self, *args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), **self.settings()}
+        activation = keras.activations.serialize(self.activation)
+        return {**super().get_config(), **self.settings(), "activation": activation}
 
 
 class TransformerBlock(TransformerSettings):
@@ -99,6 +100,7 @@ class TransformerBlock(TransformerSettings):
         self.feed_forward.build(inputs_shape)
         self.self_attention_norm.build(inputs_shape)
         self.feed_forward_norm.build(inputs_shape)
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: inputs_shape[-1]})
 
     def _enter(self, x: Tensor, norm: keras.layers.LayerNormalization) -> Tensor:
         return norm(x) if self.norm_first else x

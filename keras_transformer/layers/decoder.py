@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.attention import MultiHeadAttention, check_rank
 from keras_transformer.layers.block import TransformerBlock
-from keras_transformer.layers.masks import both, causal_mask
+from keras_transformer.layers.masks import both, causal_mask, checked
 from keras_transformer.layers.seeds import spawn
 from keras_transformer.layers.stack import TransformerStack
 from keras_transformer.layers.tensor import Shape, Tensor
@@ -41,7 +41,7 @@ class TransformerDecoderBlock(TransformerBlock):
     and memory_attention_mask (B, T, S), or either with heads, combine with them.
     """
 
-    def __init__(self, causal: bool = True, **kwargs: Any) -> None:
+    def __init__(self, *, causal: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.causal = causal
         self.cross_attention: MultiHeadAttention | None = None
@@ -50,6 +50,7 @@ class TransformerDecoderBlock(TransformerBlock):
         self._build_common(inputs_shape)
         if memory_shape is None:
             return
+        check_rank("memory", memory_shape)
         self.cross_attention = MultiHeadAttention(
             self.num_heads,
             self.attention_dropout,
@@ -78,7 +79,7 @@ class TransformerDecoderBlock(TransformerBlock):
         """
         self._check_memory(memory)
         if self.causal:
-            attention_mask = _causal_too(attention_mask, ops.shape(inputs)[1])
+            attention_mask = _causal_too(attention_mask, inputs, self.num_heads)
         attended, scores = self.self_attention(
             self._enter(inputs, self.self_attention_norm),
             attention_mask=attention_mask,
@@ -102,10 +103,6 @@ class TransformerDecoderBlock(TransformerBlock):
 
     def start(self, batch: int | Tensor, length: int | Tensor, memory: Tensor | None) -> BlockCache:
         """An empty cache for `length` positions of each row, with the memory's keys and values computed."""
-        if not self.built:
-            raise ValueError(
-                f"{self.name} has no weights yet: call it once, load it, or build it, then start."
-            )
         self._check_memory(memory)
         shape = (batch, self.num_heads, length, self.self_attention.width // self.num_heads)
         empty = ops.zeros(shape, dtype=self.compute_dtype)
@@ -154,7 +151,7 @@ class TransformerDecoder(TransformerStack):
 
     block_class = TransformerDecoderBlock
 
-    def __init__(self, num_layers: int = 6, causal: bool = True, **kwargs: Any) -> None:
+    def __init__(self, num_layers: int = 6, *, causal: bool = True, **kwargs: Any) -> None:
         super().__init__(num_layers, block_settings={"causal": causal}, **kwargs)
         self.causal = causal
 
@@ -199,6 +196,10 @@ class TransformerDecoder(TransformerStack):
         memory_mask: Tensor | None = None,
     ) -> DecoderCache:
         """A cache for `length` steps of `batch` rows; memory (B, S, any width), memory_mask (B, S)."""
+        if not self.built:
+            raise ValueError(
+                f"{self.name} has no weights yet: call it once, load it, or build it, then start."
+            )
         blocks = tuple(block.start(batch, length, memory) for block in self.blocks)
         return DecoderCache(blocks, None if memory_mask is None else memory_mask[:, None, None, :])
 
@@ -211,10 +212,12 @@ class TransformerDecoder(TransformerStack):
         cache holds past a row's position is never looked at. A position must be below the cache's length: at
         or past it nothing is remembered, which no graph can tell.
         """
+        if len(inputs.shape) != 3:
+            raise ValueError(f"a step takes vectors of shape (batch, 1, width); got {tuple(inputs.shape)}.")
         slots, position = ops.arange(ops.shape(cache.blocks[0].key)[2]), ops.expand_dims(position, 1)
         here = ops.equal(slots, position)[:, None, :, None]
         seen = ops.less_equal(slots, position)[:, None, None, :]
-        x, blocks, scores = inputs, [], []
+        x, blocks, scores = ops.cast(inputs, self.compute_dtype), [], []
         for block, block_cache in zip(self.blocks, cache.blocks, strict=True):
             x, written, weights = block.step(x, block_cache, here, seen, cache.memory_mask)
             blocks.append(written)
@@ -231,9 +234,11 @@ def _by_kind(scores: list[list[Tensor]]) -> list[list[Tensor]]:
     return [list(kind) for kind in zip(*scores, strict=True)]
 
 
-def _causal_too(attention_mask: Tensor | None, length: int | Tensor) -> Tensor:
+def _causal_too(attention_mask: Tensor | None, inputs: Tensor, num_heads: int) -> Tensor:
     """The causal mask, and in it what attention_mask, (B, T, T) or (B, H, T, T), allows."""
-    causal = causal_mask(length)
-    if attention_mask is not None and len(attention_mask.shape) == 4:
-        causal = causal[:, None]
-    return both(causal, attention_mask)
+    causal = causal_mask(ops.shape(inputs)[1])
+    if attention_mask is None:
+        return causal
+    batch, length = inputs.shape[:2]
+    attention_mask = checked(attention_mask, (batch, num_heads, length, length))
+    return both(causal[:, None] if len(attention_mask.shape) == 4 else causal, attention_mask)

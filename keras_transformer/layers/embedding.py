@@ -51,11 +51,12 @@ class TokenEmbedding(keras.layers.Layer):
         if reverse:
             return self._logits(inputs)
         if not _are_ids(inputs):
+            dtype = keras.backend.standardize_dtype(inputs.dtype)
             raise ValueError(
-                f"TokenEmbedding takes integer token ids; got {inputs.dtype}. Declare the input as "
+                f"TokenEmbedding takes integer token ids; got {dtype}. Declare the input as "
                 'keras.Input((None,), dtype="int32"); reverse=True turns vectors into logits.'
             )
-        vectors = ops.take(self.embeddings, inputs, axis=0)
+        vectors = ops.take(self.embeddings, ops.cast(inputs, "int32"), axis=0)
         return ops.cast(vectors * self.width**0.5 if self.scale else vectors, self.compute_dtype)
 
     def _logits(self, inputs: Tensor) -> Tensor:

@@ -39,15 +39,16 @@ def heads_mask(attention_mask: Tensor | None, padding: Tensor | None, scores_sha
     attention_mask (B, T, S) or (B, H, T, S), each dimension its size or 1; padding (B, S). None allows all.
     """
     if padding is not None:
+        _check_padding(padding, scores_shape)
         padding = padding[:, None, None, :]
     if attention_mask is not None:
-        attention_mask = _checked(attention_mask, scores_shape)
+        attention_mask = checked(attention_mask, scores_shape)
         if len(attention_mask.shape) == 3:
             attention_mask = attention_mask[:, None]
     return both(attention_mask, padding)
 
 
-def _checked(mask: Tensor, scores_shape: Tensor) -> Tensor:
+def checked(mask: Tensor, scores_shape: Tensor) -> Tensor:
     """The mask, if it fits scores of shape (B, H, T, S); lengths that are not known yet fit anything."""
     batch, heads, target, source = scores_shape
     expected = (batch, heads, target, source) if len(mask.shape) == 4 else (batch, target, source)
@@ -62,3 +63,16 @@ def _checked(mask: Tensor, scores_shape: Tensor) -> Tensor:
             f"got {tuple(mask.shape)}. A (batch, source) mask of real tokens is passed as mask[:, None, :]."
         )
     return mask
+
+
+def _check_padding(mask: Tensor, scores_shape: Tensor) -> None:
+    batch, _, _, source = scores_shape
+    fits = len(mask.shape) == 2 and all(
+        size in (1, None) or wanted is None or size == wanted
+        for size, wanted in zip(mask.shape, (batch, source), strict=True)
+    )
+    if not fits:
+        raise ValueError(
+            f"a padding mask must have shape (batch, length) = {(batch, source)}; got {tuple(mask.shape)}. "
+            "A mask for each pair of positions is passed as attention_mask."
+        )

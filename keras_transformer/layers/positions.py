@@ -73,16 +73,24 @@ class PositionalEncoding(keras.layers.Layer):
         return ops.take(self._table(), positions, axis=0)
 
     def _first(self, length: int | Tensor) -> Tensor:
+        self._check_length(length)
+        # slice, not [:length]: a length only known at run time that is past the table fails there too
+        return ops.slice(self._table(), (0, 0), (length, self.table.shape[1]))
+
+    def _check_length(self, length: int | Tensor | None) -> None:
         if isinstance(length, int) and length > self.max_length:
             raise ValueError(
                 f"PositionalEncoding knows {self.max_length} positions; got an input of length {length}. "
                 f"Create it with max_length={length} or more."
             )
-        # slice, not [:length]: a length only known at run time that is past the table fails there too
-        return ops.slice(self._table(), (0, 0), (length, self.table.shape[1]))
 
     def _table(self) -> Tensor:
         return ops.cast(ops.convert_to_tensor(self.table), self.compute_dtype)
+
+    def compute_output_spec(self, inputs: Tensor, positions: Tensor | None = None) -> Any:
+        if positions is None:
+            self._check_length(inputs.shape[1])  # told while a model is being made
+        return super().compute_output_spec(inputs, positions)
 
     def compute_output_shape(self, inputs_shape: Shape, positions_shape: Shape | None = None) -> Shape:
         return inputs_shape

@@ -15,7 +15,7 @@ class TransformerStack(TransformerSettings):
     block_class: ClassVar[type[TransformerBlock]]
 
     def __init__(
-        self, num_layers: int = 6, block_settings: dict[str, Any] | None = None, **kwargs: Any
+        self, num_layers: int = 6, *, block_settings: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         if num_layers < 1:
@@ -40,6 +40,7 @@ class TransformerStack(TransformerSettings):
             block.build(inputs_shape, *other_shapes)
         if self.norm is not None:
             self.norm.build(inputs_shape)
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: inputs_shape[-1]})
 
     def _finish(self, x: Tensor) -> Tensor:
         return x if self.norm is None else self.norm(x)

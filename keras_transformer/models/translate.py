@@ -28,19 +28,26 @@ def translate(model: "TranslationModel", texts: Sequence[str], batch_size: int =
 def translate_ids(
     model: "TranslationModel", rows: Sequence[Sequence[int]], start_id: int, end_id: int, batch_size: int
 ) -> list[list[int]]:
-    """Each row of source ids translated into target ids, without start and end."""
-    order = sorted(range(len(rows)), key=lambda row: len(rows[row]), reverse=True)
+    """Each row of source ids translated into target ids, without start and end.
+
+    A row may have so many tokens as it would have alone, whatever stands beside it. One that says nothing but
+    its end has nothing to translate.
+    """
+    order = [row for row in range(len(rows)) if list(rows[row]) != [end_id]]
+    order.sort(key=lambda row: len(rows[row]), reverse=True)
     translated: list[list[int]] = [[] for _ in rows]
     for first in range(0, len(order), batch_size):
         chosen = order[first : first + batch_size]
-        width = -(-max(len(rows[row]) for row in chosen) // LENGTH_STEP) * LENGTH_STEP
+        width = -(-len(rows[chosen[0]]) // LENGTH_STEP) * LENGTH_STEP
+        width = min(width, model.network.max_length)
         source = np.zeros((len(chosen), width), np.int32)
         for place, row in enumerate(chosen):
             source[place, : len(rows[row])] = rows[row]
         for row, ids in zip(
             chosen, _decoder(model, start_id, end_id)(tf.constant(source)).numpy(), strict=True
         ):
-            translated[row] = [int(number) for number in ids if number not in (0, end_id)]
+            allowed = ids[: longest_answer(len(rows[row]))]
+            translated[row] = [int(number) for number in allowed if number not in (0, end_id)]
     return translated
 
 
@@ -51,13 +58,13 @@ def longest_answer(source_length: Any) -> Any:
 
 def _decoder(model: "TranslationModel", start_id: int, end_id: int) -> Any:
     """source (B, S) -> target ids (B, L), compiled once for the model."""
-    if "decode" not in model.compiled:
+    if (start_id, end_id) not in model.decoders:
 
         @tf.function(input_signature=[tf.TensorSpec((None, None), tf.int32)], autograph=False)
         def decode(source: Any) -> Any:
-            length = longest_answer(tf.shape(source)[1])
+            length = tf.minimum(longest_answer(tf.shape(source)[1]), model.network.max_length)
             state = model.encode(source, length)
             return greedy(model.step, state, tf.shape(source)[0], length, start_id, end_id)
 
-        model.compiled["decode"] = decode
-    return model.compiled["decode"]
+        model.decoders[start_id, end_id] = decode
+    return model.decoders[start_id, end_id]

@@ -48,7 +48,7 @@ class TranslationModel(keras.Model):
         self.target_vocabulary = target_vocabulary
         self.tokenizer = tokenizer
         self.seed = seed
-        self.compiled: dict[str, Any] = {}
+        self.decoders: dict[Any, Any] = {}  # compiled, by their start and end ids
         policy = self.dtype_policy
 
         def embedding(vocabulary: int, name: str) -> TokenEmbedding:
@@ -109,8 +109,11 @@ class TranslationModel(keras.Model):
         self.decoder.build(vectors, vectors)
         self.built = True
 
-    def call(self, inputs: dict[str, Tensor]) -> Tensor:
-        """{"source": (B, S), "target": (B, T)} -> logits (B, T, V)."""
+    def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
+        """{"source": (B, S), "target": (B, T)} -> logits (B, T, V).
+
+        Keras tells a model that it trains only if it asks, with `training`; the layers hear it from there.
+        """
         source, target = inputs["source"], inputs["target"]
         memory = self._encode(source)
         x = self.embedding_dropout(self.positions(self.target_embedding(target)))

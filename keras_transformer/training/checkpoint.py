@@ -17,15 +17,14 @@ class CheckpointError(ValueError):
 def save(path: Path, variables: Sequence[Any], progress: dict[str, Any]) -> None:
     """Every variable in its order, and what JSON can hold of where the run stands."""
     arrays = {f"{place:05d}": np.asarray(variable) for place, variable in enumerate(variables)}
+    path.parent.mkdir(exist_ok=True)
     with replacing(path) as beside:
         np.savez(beside, allow_pickle=False, progress=np.array(json.dumps(progress)), **arrays)
 
 
 def restore(path: Path, variables: Sequence[Any]) -> dict[str, Any]:
     """Give every variable what `save` wrote, if all of it fits; returns the progress."""
-    with np.load(path, allow_pickle=False) as archive:
-        progress = json.loads(str(archive["progress"]))
-        arrays = [archive[name] for name in sorted(set(archive.files) - {"progress"})]
+    progress, arrays = _read(path)
     wanted = [tuple(variable.shape) for variable in variables]
     found = [array.shape for array in arrays]
     if wanted != found:
@@ -36,6 +35,18 @@ def restore(path: Path, variables: Sequence[Any]) -> dict[str, Any]:
     for variable, array in zip(variables, arrays, strict=True):
         variable.assign(array)
     return dict(progress)
+
+
+def _read(path: Path) -> tuple[Any, list[Any]]:
+    with path.open("rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                progress = json.loads(str(archive["progress"]))
+                return progress, [archive[name] for name in sorted(set(archive.files) - {"progress"})]
+        except Exception as error:  # zipfile and NumPy have one of their own for each kind of damage
+            raise CheckpointError(
+                f"{path} is damaged ({error}): remove it, and the run goes on from the checkpoint before it."
+            ) from error
 
 
 def latest(directory: Path) -> Path | None:

@@ -1,5 +1,6 @@
 """From a corpus to a run directory that can be trained: cleaned, split, tokenised, its recipe settled."""
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from zlib import crc32
@@ -55,6 +56,8 @@ def prepare(
         about["source_lang"],
         about["target_lang"],
     )
+    for left in (run.tokenizer, *run.path.glob(f".{run.tokenizer.name}-*")):
+        shutil.rmtree(left, ignore_errors=True)  # by a preparation that was killed
     tokenizer.save(run.tokenizer)
     store = TokenStore.write(run.tokens, run.read_pairs(SPOOL), tokenizer, recipe.max_tokens)
     (run.path / SPOOL).unlink()

@@ -1,5 +1,6 @@
 """What a training run does, all of it said: a recipe. What depends on the corpus' size follows from it."""
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
@@ -58,12 +59,14 @@ class Recipe:
             if not 0 <= getattr(self, name) < 1
         ]
         problems += [
-            f"{name} must not be below 0; got {getattr(self, name)}"
+            f"{name} must be at least 0 and finite; got {getattr(self, name)}"
             for name in ("clip", "patience", "seed")
-            if getattr(self, name) < 0
+            if not 0 <= getattr(self, name) < math.inf
         ]
-        if self.peak <= 0:
-            problems.append(f"peak must be above 0; got {self.peak}")
+        if self.seed >= 2**32:
+            problems.append(f"seed must be below {2**32}; got {self.seed}")
+        if not 0 < self.peak < math.inf:
+            problems.append(f"peak must be above 0 and finite; got {self.peak}")
         if self.tokens < self.max_tokens:
             problems.append(
                 f"a step of {self.tokens} tokens cannot hold a sentence of max_tokens={self.max_tokens}"

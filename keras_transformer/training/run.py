@@ -23,6 +23,7 @@ from keras_transformer.files import write_whole
 from keras_transformer.text.corpus import Pair
 
 FORMAT = 1
+LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # of a process that got no further
 
 
 class RunError(ValueError):
@@ -42,14 +43,22 @@ class Run:
         self.tensorboard = path / "tensorboard"
 
     def begin(self, about: dict[str, Any]) -> None:
-        """A new run; an existing one is never overwritten."""
-        if (self.path / "run.json").exists():
+        """A new run, or again one that was begun and never prepared. A prepared one is never overwritten."""
+        if (self.path / "recipe.json").exists():
             raise RunError(f"{self.path} holds a run already: continue it with --resume, or name another.")
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+        if self.path.exists() and not self._may_begin():
             raise RunError(f"{self.path} exists and is no run: name a new or an empty directory.")
         self.path.mkdir(parents=True, exist_ok=True)
-        self.checkpoints.mkdir()
-        self.write("run.json", {"format": FORMAT, **about})
+        with self._locked():
+            self.write("run.json", {"format": FORMAT, **about})
+
+    def _may_begin(self) -> bool:
+        if not self.path.is_dir():
+            return False
+        if (self.path / "run.json").exists():
+            self.about()  # raises if it is not one of ours
+            return True
+        return {path.name for path in self.path.iterdir()} <= LEFT_BY_A_KILL
 
     def about(self) -> dict[str, Any]:
         """What `begin` was given."""
@@ -69,6 +78,12 @@ class Run:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Held while the run is worked on; the system lets go of it however the process ends."""
+        self.about()  # a lock is left only where a run is
+        with self._locked():
+            yield
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
         with (self.path / ".lock").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,7 @@
-"""How the learning rate rises and falls. Every schedule warms up in a straight line to its peak."""
+"""How the learning rate rises and falls. Every schedule warms up in a straight line to its peak.
+
+A step is `every` batches: an optimizer that accumulates gradients hands over the batches that are done.
+"""
 
 import math
 from typing import Any
@@ -12,15 +15,16 @@ from keras_transformer.layers.tensor import Tensor
 class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
     """Step 1 to warm_up: peak x step / warm_up; from there peak x what `decay` says."""
 
-    def __init__(self, peak: float, warm_up: int) -> None:
+    def __init__(self, peak: float, warm_up: int, every: int = 1) -> None:
         super().__init__()
-        if peak <= 0 or warm_up < 1:
+        if not peak > 0 or warm_up < 1:  # "not >" and not "<=": NaN is refused too
             raise ValueError(f"peak must be above 0 and warm_up at least 1; got {peak} and {warm_up}.")
         self.peak = peak
         self.warm_up = warm_up
+        self.every = every
 
     def __call__(self, step: Tensor) -> Tensor:
-        step = ops.cast(step, "float32") + 1.0  # Keras counts the steps that are done
+        step = ops.cast(step // self.every, "float32") + 1.0  # Keras counts what is done
         return self.peak * ops.where(step < self.warm_up, step / self.warm_up, self.decay(step))
 
     def decay(self, step: Tensor) -> Tensor:
@@ -28,7 +32,7 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        return {"peak": self.peak, "warm_up": self.warm_up}
+        return {"peak": self.peak, "warm_up": self.warm_up, "every": self.every}
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -46,8 +50,8 @@ class InverseSquareRoot(WarmUp):
 class Cosine(WarmUp):
     """Half a cosine from the peak down to 0 at step `steps`."""
 
-    def __init__(self, peak: float, warm_up: int, steps: int) -> None:
-        super().__init__(peak, warm_up)
+    def __init__(self, peak: float, warm_up: int, steps: int, every: int = 1) -> None:
+        super().__init__(peak, warm_up, every)
         if steps <= warm_up:
             raise ValueError(f"steps must be more than warm_up; got {steps} and {warm_up}.")
         self.steps = steps

@@ -84,6 +84,8 @@ class Trainer:
         self.step = step
         best = max((scores["bleu"] for scores in self.history), default=-1.0)
         scores = {"step": self.step, "training_loss": training_loss, **self.validation.scores()}
+        if not np.isfinite(scores["loss"]):  # the last update spoiled the weights: they are not kept
+            raise diverged("the held-out loss", scores["loss"], step)
         self.history.append(scores)
         if scores["bleu"] > best:
             with replacing(self.run.model) as beside:
@@ -114,6 +116,14 @@ class Trainer:
             self.step, self.history = progress["step"], progress["history"]
 
 
+def diverged(what: str, loss: float, step: int) -> TrainingError:
+    """The end of a run whose loss is no longer a number."""
+    return TrainingError(
+        f"{what} is {loss} at step {step}. Train with a lower --peak, a longer --warm-up, or "
+        "--precision float32; the last checkpoint is as it was."
+    )
+
+
 class FiniteLoss(keras.callbacks.Callback):
     """Stops a run whose loss is no longer a number, before anything of it is kept."""
 
@@ -125,10 +135,7 @@ class FiniteLoss(keras.callbacks.Callback):
         self.batches += 1
         loss = (logs or {}).get("loss")
         if loss is not None and not np.isfinite(loss):
-            raise TrainingError(
-                f"the loss is {loss} at step {-(-self.batches // self.every)}. Train with a lower --peak, a "
-                "longer --warm-up, or --precision float32; the last checkpoint is as it was."
-            )
+            raise diverged("the loss", loss, -(-self.batches // self.every))
 
 
 class Keeper(keras.callbacks.Callback):
@@ -164,9 +171,9 @@ class Keeper(keras.callbacks.Callback):
 def optimizer(recipe: Recipe) -> keras.optimizers.Optimizer:
     """Adam with the paper's constants."""
     schedule = (
-        Cosine(recipe.peak, recipe.warm_up, recipe.steps)
+        Cosine(recipe.peak, recipe.warm_up, recipe.steps, recipe.accumulate)
         if recipe.schedule == "cosine"
-        else InverseSquareRoot(recipe.peak, recipe.warm_up)
+        else InverseSquareRoot(recipe.peak, recipe.warm_up, recipe.accumulate)
     )
     return keras.optimizers.Adam(
         schedule,

@@ -1,0 +1,119 @@
+"""The same weights in keras.layers.MultiHeadAttention, which nobody here wrote, give the same numbers."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_transformer import MultiHeadAttention, MultiHeadSelfAttention, causal_mask
+
+BATCH, TARGET, SOURCE, WIDTH, HEADS = 3, 4, 5, 8, 2
+HEAD_WIDTH = WIDTH // HEADS
+REAL = np.arange(SOURCE) < np.array([[5], [2], [1]])
+
+
+def normal(*shape, seed):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+def same_weights(ours, query_kernel, key_kernel, value_kernel, query_bias, key_bias, value_bias):
+    """A Keras attention with our weights: its kernels are (D, H, K), and (H, K, D) for the output."""
+    theirs = keras.layers.MultiHeadAttention(HEADS, key_dim=HEAD_WIDTH)
+    value_width = key_kernel.shape[0]
+    theirs.build((None, None, WIDTH), (None, None, value_width), (None, None, value_width))
+    values = {
+        "query/kernel": query_kernel.reshape(-1, HEADS, HEAD_WIDTH),
+        "key/kernel": key_kernel.reshape(-1, HEADS, HEAD_WIDTH),
+        "value/kernel": value_kernel.reshape(-1, HEADS, HEAD_WIDTH),
+        "query/bias": query_bias.reshape(HEADS, HEAD_WIDTH),
+        "key/bias": key_bias.reshape(HEADS, HEAD_WIDTH),
+        "value/bias": value_bias.reshape(HEADS, HEAD_WIDTH),
+        "output/kernel": ours["output/kernel"].reshape(HEADS, HEAD_WIDTH, WIDTH),
+        "output/bias": ours["output/bias"],
+    }
+    for weight in theirs.weights:
+        weight.assign(values.pop("/".join(weight.path.replace("attention_output", "output").split("/")[-2:])))
+    assert not values
+    return theirs
+
+
+def random_weights(layer):
+    """Every weight drawn, the biases too; by the end of its path."""
+    drawn = {}
+    for seed, weight in enumerate(layer.weights):
+        drawn["/".join(weight.path.split("/")[-2:])] = values = normal(*weight.shape, seed=seed)
+        weight.assign(values)
+    return drawn
+
+
+@pytest.fixture(scope="module")
+def self_attention():
+    ours = MultiHeadSelfAttention(HEADS)
+    ours.build((None, None, WIDTH))
+    drawn = random_weights(ours)
+    kernels = np.split(drawn["query_key_value/kernel"], 3, axis=1)
+    biases = np.split(drawn["query_key_value/bias"], 3)
+    return ours, same_weights(drawn, *kernels, *biases)
+
+
+@pytest.fixture(scope="module")
+def cross_attention():
+    ours = MultiHeadAttention(HEADS)
+    ours.build((None, None, WIDTH), (None, None, 6))
+    drawn = random_weights(ours)
+    kernels = [drawn["query/kernel"], *np.split(drawn["key_value/kernel"], 2, axis=1)]
+    biases = [drawn["query/bias"], *np.split(drawn["key_value/bias"], 2)]
+    return ours, same_weights(drawn, *kernels, *biases)
+
+
+def assert_same(found, expected):
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(
+            ops.convert_to_numpy(ours), ops.convert_to_numpy(theirs), rtol=0, atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+def test_self_attention(self_attention, padded, causal):
+    ours, theirs = self_attention
+    x = normal(BATCH, SOURCE, WIDTH, seed=10)
+    mask = ops.convert_to_tensor(REAL) if padded else None
+
+    found = ours(
+        x,
+        attention_mask=causal_mask(SOURCE) if causal else None,
+        mask=mask,
+        return_attention_scores=True,
+    )
+    # value_mask, not query_mask: Keras would blank the rows of padded queries as well
+    expected = theirs(x, x, value_mask=mask, use_causal_mask=causal, return_attention_scores=True)
+
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_cross_attention(cross_attention, padded, masked):
+    ours, theirs = cross_attention
+    query, value = normal(BATCH, TARGET, WIDTH, seed=10), normal(BATCH, SOURCE, 6, seed=11)
+    allowed = np.random.default_rng(12).random((BATCH, TARGET, SOURCE)) < 0.7
+    allowed[:, :, 0] = True  # Keras gives a row that may attend to nothing equal weights, not zeros
+    masks = {"attention_mask": allowed if masked else None, "value_mask": REAL if padded else None}
+
+    found = ours(query, value, return_attention_scores=True, **masks)
+    expected = theirs(query, value, return_attention_scores=True, **masks)
+
+    assert_same(found, expected)
+
+
+def test_a_mask_for_each_head(cross_attention):
+    ours, theirs = cross_attention
+    query, value = normal(BATCH, TARGET, WIDTH, seed=10), normal(BATCH, SOURCE, 6, seed=11)
+    allowed = np.random.default_rng(13).random((BATCH, HEADS, TARGET, SOURCE)) < 0.6
+    allowed[..., 0] = True
+
+    assert_same(
+        ours(query, value, attention_mask=allowed, return_attention_scores=True),
+        theirs(query, value, attention_mask=allowed, return_attention_scores=True),
+    )

@@ -1,0 +1,129 @@
+"""Texts through a model: each gets its own answer, whatever stands beside it."""
+
+from collections import Counter
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer import TranslationModel
+from keras_transformer.models.network import Network
+from keras_transformer.models.translate import longest_answer, translate_ids
+from keras_transformer.text.corpus import Pair
+from keras_transformer.text.tokenizer import Tokenizer
+
+START, END = 2, 3
+
+
+@pytest.fixture(scope="module")
+def random(tokenizer: Tokenizer) -> TranslationModel:
+    """Random weights, larger than a fresh model's, so that the answers depend on the source."""
+    keras.utils.set_random_seed(3)
+    model = TranslationModel(Network(1, 1, 16, 24, 2), tokenizer.source_size, tokenizer=tokenizer)
+    model.build()
+    for weight in model.trainable_variables:
+        if len(weight.shape) > 1:
+            weight.assign(weight * 2.0)
+    return model
+
+
+@pytest.fixture(scope="module")
+def model(random: TranslationModel, rows: list[list[int]]) -> TranslationModel:
+    """The same with what it likes to say as the end: some of its answers end early, some late, some never."""
+    said = translate_ids(random, rows, START, END, 64)
+    ((favourite, _),) = Counter(token for answer in said for token in {*answer[1:]}).most_common(1)
+    table = random.target_embedding.embeddings.numpy()
+    table[[END, favourite]] = table[[favourite, END]]
+    model = random.with_policy("float32")
+    model.target_embedding.embeddings.assign(table)
+    return model
+
+
+@pytest.fixture(scope="module")
+def rows(tokenizer: Tokenizer, pairs: list[Pair]) -> list[list[int]]:
+    return tokenizer.encode_source([pair.source for pair in pairs[:120]])
+
+
+@pytest.fixture(scope="module")
+def alone(model: TranslationModel, rows: list[list[int]]) -> list[list[int]]:
+    return [translate_ids(model, [row], START, END, 1)[0] for row in rows]
+
+
+def ended(row: list[int], answer: list[int]) -> bool:
+    return len(answer) < longest_answer(len(row))
+
+
+def test_the_random_model_is_worth_asking(alone: list[list[int]], rows: list[list[int]]) -> None:
+    assert 5 < sum(map(ended, rows, alone)) < 115
+    assert len({tuple(answer) for answer in alone}) > 20
+
+
+@pytest.mark.parametrize("batch_size", [3, 64])
+def test_a_sentence_that_ends_has_the_same_tokens_alone_and_in_any_batch(
+    model: TranslationModel, rows: list[list[int]], alone: list[list[int]], batch_size: int
+) -> None:
+    together = translate_ids(model, rows, START, END, batch_size)
+    chosen = [place for place, row in enumerate(rows) if ended(row, alone[place])]
+    assert [together[place] for place in chosen] == [alone[place] for place in chosen]
+
+
+def test_a_sentence_that_does_not_end_is_cut_at_its_own_limit_in_any_batch(
+    model: TranslationModel, rows: list[list[int]]
+) -> None:
+    together = translate_ids(model, rows, START, END, 64)
+    for row, answer in zip(rows, together, strict=True):
+        assert len(answer) <= longest_answer(len(row))
+
+
+def test_the_order_is_the_callers(model: TranslationModel, pairs: list[Pair]) -> None:
+    texts = [pair.source for pair in pairs[:12]]
+    said = model.translate(texts)
+    assert model.translate(texts[::-1]) == said[::-1]
+    assert model.translate([]) == []
+
+
+def test_changed_weights_change_what_is_said(tokenizer: Tokenizer) -> None:
+    model = TranslationModel(Network(1, 1, 8, 8, 2), tokenizer.source_size, tokenizer=tokenizer)
+    model.build()
+    # the decoder's last normalisation gives one vector, whatever comes: the token nearest to it is said
+    norm = model.decoder.norm
+    norm.gamma.assign(np.zeros(8))
+    norm.beta.assign(np.eye(8)[0])
+    table = np.zeros((tokenizer.source_size, 8), np.float32)
+    (word,) = tokenizer.encode_target(["la"])
+    table[word[0], 0] = 1.0
+    model.target_embedding.embeddings.assign(table)
+    first = model.translate(["Oui."])[0]
+    assert set(first.split()) == {"la"}
+    table[END, 0] = 2.0  # now it ends at once
+    model.target_embedding.embeddings.assign(table)
+    assert model.translate(["Oui."]) == [""]
+
+
+def test_a_long_text_is_translated_as_far_as_the_positions_go(tokenizer: Tokenizer) -> None:
+    model = TranslationModel(
+        Network(1, 1, 8, 8, 2, max_length=64), tokenizer.source_size, tokenizer=tokenizer
+    )
+    model.build()
+    (source,) = tokenizer.encode_source(["Oui. " * 500], 64)
+    assert len(source) == 64
+    (ids,) = translate_ids(model, [source], START, END, 8)
+    assert len(ids) <= 64
+    assert len(model.translate(["Oui. " * 500])) == 1
+
+
+def test_one_text_in_place_of_a_list_is_told(model: TranslationModel) -> None:
+    with pytest.raises(TypeError) as told:
+        model.translate("Je suis étudiant.")
+    assert str(told.value) == (
+        "translate takes a list of texts; got the text 'Je suis étudiant.'. Put it into a list."
+    )
+
+
+def test_without_a_tokenizer_text_is_refused_with_the_remedy() -> None:
+    model = TranslationModel(Network(1, 1, 8, 8, 2), 30)
+    model.build()
+    with pytest.raises(ValueError) as told:
+        model.translate(["Oui."])
+    assert str(told.value) == ("this model has no tokenizer: create it with tokenizer=... to translate text.")
+    assert translate_ids(model, [[5, 6, 3], [3]], START, END, 8)[0] != []

@@ -1,0 +1,109 @@
+"""Preparing a run: the split, the files, and that a kill in the middle stops nobody."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_transformer.text.cleaning import CleaningRules
+from keras_transformer.text.corpus import CorpusError, Pair
+from keras_transformer.text.token_store import TokenStore
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.prepare import prepare
+from keras_transformer.training.recipe import Recipe
+from keras_transformer.training.run import Run
+
+ABOUT = {"source_lang": "fr", "target_lang": "en"}
+SAID = {"vocabulary": 400, "steps": 8}
+
+
+def prepared(run: Run, pairs: list[Pair], valid: list[Pair] | None = None, **said: Any) -> list[str]:
+    lines: list[str] = []
+    prepare(run, ABOUT, iter(pairs), valid, CleaningRules(), {**SAID, **said}, lines.append)
+    return lines
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    run = Run(tmp_path / "run")
+    run.begin(ABOUT)
+    return run
+
+
+def contents(run: Run) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(run.path)): path.read_bytes() for path in run.path.rglob("*") if path.is_file()
+    }
+
+
+def test_all_that_training_reads_is_there_and_nothing_else(run: Run, pairs: list[Pair]) -> None:
+    lines = prepared(run, pairs)
+    tokens = {f"tokens/{side}.{part}" for side in ("source", "target") for part in ("ids", "ends.npy")}
+    found = set(contents(run)) - {".lock"}
+    assert found == tokens | {
+        "run.json", "cleaning.json", "recipe.json", "valid.jsonl",
+        "tokenizer/shared.model", "tokenizer/about.json",
+    }  # fmt: skip
+    tokenizer, store = Tokenizer.load(run.tokenizer), TokenStore(run.tokens)
+    assert (tokenizer.source_lang, tokenizer.target_lang, tokenizer.target_size) == ("fr", "en", 400)
+    held_out = list(run.read_pairs("valid.jsonl"))
+    assert len(store) + len(held_out) == len(pairs)
+    assert Recipe.from_dict(run.read("recipe.json")).steps == 8
+    assert lines[0] == "kept 300 of 300 pairs (100.0%)"
+    assert lines[1] == f"{len(store)} pairs to train on, {len(held_out)} held out for scores"
+    assert lines[2] == f"400 pieces, {store.lengths()[:, 1].sum():,} target tokens"
+
+
+def test_what_is_held_out_is_not_trained_on_not_even_its_source_alone(run: Run, pairs: list[Pair]) -> None:
+    twice = [*pairs, *(Pair(pair.source, f"{pair.target} Again.") for pair in pairs)]
+    prepared(run, twice)
+    held_out = {pair.source for pair in run.read_pairs("valid.jsonl")}
+    store, tokenizer = TokenStore(run.tokens), Tokenizer.load(run.tokenizer)
+    length = int(store.lengths()[:, 0].max())
+    trained = {tuple(store.rows(0, [row], length)[0].tolist()) for row in range(len(store))}
+    held = {(*ids, *[0] * (length - len(ids))) for ids in tokenizer.encode_source(sorted(held_out))}
+    assert len(held) == len(held_out) > 0
+    assert not trained & held
+
+
+def test_pairs_of_the_users_own_are_validated_on_and_all_others_trained_on(
+    run: Run, pairs: list[Pair]
+) -> None:
+    prepared(run, pairs[:280], valid=pairs[280:])
+    assert list(run.read_pairs("valid.jsonl")) == pairs[280:]
+    assert len(TokenStore(run.tokens)) == 280
+
+
+def test_too_few_pairs_to_hold_any_out_are_told_with_the_counts(run: Run) -> None:
+    with pytest.raises(CorpusError) as told:
+        prepared(run, [Pair("Oui.", "Yes.")])
+    assert str(told.value) == (
+        "of 1 pairs 1 are left to train on and 0 to validate on: both are needed. "
+        "Give more pairs, or files of your own with --valid-source and --valid-target."
+    )
+
+
+@pytest.mark.parametrize("left", ["all but the recipe", "half of the ids", "the spool"])
+def test_what_a_kill_left_is_prepared_as_if_nothing_had_happened(
+    run: Run, pairs: list[Pair], left: str
+) -> None:
+    prepared(run, pairs)
+    wanted = contents(run)
+    (run.path / "recipe.json").unlink()
+    if left != "all but the recipe":
+        (run.tokens / "target.ends.npy").unlink()
+        (run.tokens / "target.ids").write_bytes(b"\x07" * 999)
+    if left == "the spool":
+        (run.path / "corpus.jsonl").write_bytes(b'["cut o')
+    prepared(run, pairs)
+    assert contents(run) == wanted
+
+
+def test_a_full_disk_is_told_and_the_run_prepared_once_there_is_room(
+    run: Run, pairs: list[Pair], disk_of: Any
+) -> None:
+    with disk_of(10_000), pytest.raises(OSError):
+        prepared(run, pairs)
+    assert not (run.path / "recipe.json").exists()
+    prepared(run, pairs)
+    assert (run.path / "recipe.json").exists()

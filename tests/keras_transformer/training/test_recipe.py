@@ -1,0 +1,62 @@
+"""Recipes: what follows from the corpus, and every problem at once."""
+
+import math
+
+import pytest
+
+from keras_transformer.training.recipe import Recipe
+
+
+def test_what_depends_on_the_size_follows_it() -> None:
+    small, middle, large = (Recipe.for_corpus(pairs) for pairs in (49_999, 50_000, 2_000_000))
+    assert [recipe.steps for recipe in (small, middle, large)] == sorted(
+        {recipe.steps for recipe in (small, middle, large)}
+    )
+    assert small.dropout > middle.dropout > large.dropout
+
+
+def test_what_is_said_is_kept_and_what_hangs_on_it_follows() -> None:
+    recipe = Recipe.for_corpus(2_000_000, steps=160, dropout=0.0)
+    assert (recipe.steps, recipe.dropout) == (160, 0.0)
+    assert (recipe.warm_up, recipe.validate_every) == (40, 10)  # a quarter, a sixteenth
+    assert Recipe.for_corpus(10, steps=2).warm_up == 1
+
+
+def test_the_papers_warm_up_of_4000_steps_suits_a_corpus_that_is_trained_for_50000() -> None:
+    assert Recipe.for_corpus(2_000_000, warm_up=4000).warm_up == 4000
+
+
+def test_it_comes_back_from_what_is_kept_of_it() -> None:
+    recipe = Recipe.for_corpus(1000, vocabulary=300, joint=False)
+    assert Recipe.from_dict(recipe.as_dict()) == recipe
+    with pytest.raises(ValueError, match=r"a recipe has no setps, wdith; it has preset, dropout"):
+        Recipe.from_dict({**recipe.as_dict(), "wdith": 1, "setps": 2})
+
+
+def test_every_problem_is_told_at_once() -> None:
+    with pytest.raises(ValueError) as told:
+        Recipe(preset="huge", steps=0, dropout=1.0, clip=-1.0, peak=0.0, tokens=64, seed=2**32, warm_up=1)
+    assert str(told.value).split("; ") == [
+        "preset must be one of tiny, small, base",
+        "got 'huge'",
+        "steps must be at least 1",
+        "got 0",
+        "dropout must be at least 0 and below 1",
+        "got 1.0",
+        "clip must be at least 0 and finite",
+        "got -1.0",
+        "seed must be below 4294967296",
+        "got 4294967296",
+        "peak must be above 0 and finite",
+        "got 0.0",
+        "a step of 64 tokens cannot hold a sentence of max_tokens=128",
+        "warm_up must be below steps",
+        "got 1 and 0",
+    ]
+
+
+@pytest.mark.parametrize("name", ["dropout", "attention_dropout", "peak", "smoothing", "clip", "average"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0])
+def test_no_field_takes_what_is_no_number_of_its_range(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must .*; got {value}$"):
+        Recipe(**{name: value})

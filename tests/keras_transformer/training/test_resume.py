@@ -1,0 +1,185 @@
+"""A run that is killed goes on as if nothing had happened: real processes, real kills, equal to the bit."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keras_transformer import TranslationModel
+from keras_transformer.text.corpus import Pair
+
+ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}
+RECIPE = {
+    "steps": 8, "warm-up": 3, "validate-every": 2, "tokens": 512, "max-tokens": 64, "vocabulary": 400,
+    "precision": "float32", "seed": 3, "average": 0.5,
+}  # fmt: skip
+
+
+class Trainings:
+    """The train command, on a corpus of 300 pairs."""
+
+    def __init__(self, directory: Path, pairs: Iterable[Pair]) -> None:
+        self.corpus = (directory / "a.fr", directory / "a.en")
+        for path, side in zip(self.corpus, zip(*pairs, strict=True), strict=True):
+            path.write_text("".join(f"{text}\n" for text in side), "utf-8")
+
+    def new(self, run: Path, **recipe: Any) -> list[str]:
+        source, target = map(str, self.corpus)
+        options = {**RECIPE, **recipe}.items()
+        said = [word for name, value in options for word in (f"--{name.replace('_', '-')}", str(value))]
+        languages = ["--source-lang", "fr", "--target-lang", "en"]
+        return ["--run", str(run), "--source", source, "--target", target, *languages, *said]
+
+    @staticmethod
+    def resumed(run: Path) -> list[str]:
+        return ["--run", str(run), "--resume"]
+
+
+def start(arguments: list[str]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "keras_transformer", "train", *arguments]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **ONE_THREAD}
+    )
+
+
+def finish(arguments: list[str]) -> tuple[str, str]:
+    process = start(arguments)
+    out, err = process.communicate(timeout=250)
+    assert process.returncode == 0, err.decode()
+    return out.decode(), err.decode()
+
+
+def stop_when(condition: Callable[[], Any], arguments: list[str], how: signal.Signals) -> tuple[int, str]:
+    """Start the command, end it as soon as the condition holds; -> exit status and stderr."""
+    process = start(arguments)
+    deadline = time.monotonic() + 250
+    while not condition() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)  # between two looks
+    process.send_signal(how)
+    err = process.communicate(timeout=60)[1].decode()
+    return process.returncode, err
+
+
+def checkpoints(run: Path) -> list[Path]:
+    return sorted((run / "checkpoints").glob("step-*.npz"))
+
+
+def being_written(run: Path) -> list[Path]:
+    return list((run / "checkpoints").glob(".partial*"))
+
+
+def assert_same(run: Path, other: Path) -> None:
+    """The last states, the scores and the best models, to the bit."""
+    ours, theirs = checkpoints(run), checkpoints(other)
+    assert [path.name for path in ours] == [path.name for path in theirs]
+    for one, two in zip(ours, theirs, strict=True):
+        with np.load(one) as a, np.load(two) as b:
+            assert sorted(a.files) == sorted(b.files)
+            assert len(a.files) > 100
+            for name in a.files:
+                assert a[name].tobytes() == b[name].tobytes(), name
+    for name in ("history.json", "recipe.json", "cleaning.json", "valid.jsonl"):
+        assert (run / name).read_bytes() == (other / name).read_bytes(), name
+    model, same = (TranslationModel.load(path) for path in (run, other))
+    for a, b in zip(model.get_weights(), same.get_weights(), strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
+@pytest.fixture(scope="module")
+def trainings(tmp_path_factory: pytest.TempPathFactory, pairs: list[Pair]) -> Trainings:
+    return Trainings(tmp_path_factory.mktemp("corpus"), pairs)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(trainings: Trainings, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    run = tmp_path_factory.mktemp("whole") / "run"
+    return (run, *finish(trainings.new(run)))
+
+
+def test_a_run_directory_has_all_that_is_promised(uninterrupted: tuple[Path, str, str]) -> None:
+    run, out, err = uninterrupted
+    assert {path.name for path in run.iterdir()} - {".lock"} == {
+        "run.json", "cleaning.json", "recipe.json", "tokenizer", "tokens", "valid.jsonl", "checkpoints",
+        "history.json", "curves.png", "tensorboard", "model.keras",
+    }  # fmt: skip
+    history = json.loads((run / "history.json").read_bytes())
+    assert [scores["step"] for scores in history] == [2, 4, 6, 8]
+    assert all(set(scores) == {"step", "training_loss", "loss", "accuracy", "bleu"} for scores in history)
+    assert history[-1]["loss"] < history[0]["loss"]
+    assert [path.name for path in checkpoints(run)] == ["step-000000006.npz", "step-000000008.npz"]
+    assert (run / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert list((run / "tensorboard").glob("events.*"))
+    asked = json.loads((run / "run.json").read_bytes())
+    assert (asked["source_lang"], asked["target_lang"], asked["recipe"]["steps"]) == ("fr", "en", 8)
+    best = max(history, key=lambda scores: scores["bleu"])
+    assert out.splitlines()[0] == (
+        f"best model: {run}/model.keras, step {best['step']}, held-out BLEU {best['bleu']:.2f}"
+    )
+    assert err.count("held out: loss ") == 4
+    assert "Warning" not in err
+
+
+def test_killed_in_preparation_and_in_a_checkpoint_and_interrupted_it_ends_the_same(
+    trainings: Trainings, uninterrupted: tuple[Path, str, str], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    killed, _ = stop_when((run / "corpus.jsonl").exists, trainings.new(run), signal.SIGKILL)
+    assert killed == -signal.SIGKILL
+    assert not checkpoints(run)
+
+    def second_is_being_written() -> bool:
+        return bool(checkpoints(run) and being_written(run))
+
+    killed, _ = stop_when(second_is_being_written, trainings.resumed(run), signal.SIGKILL)
+    assert killed == -signal.SIGKILL
+    seen = checkpoints(run)
+    assert 1 <= len(seen) <= 2
+
+    status, err = stop_when(lambda: checkpoints(run) != seen, trainings.resumed(run), signal.SIGINT)
+    assert status == 130
+    assert err.endswith("keras-transformer train: interrupted\n")
+    assert "Traceback" not in err
+
+    finish(trainings.resumed(run))
+    assert_same(run, uninterrupted[0])
+    assert not being_written(run)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_killed_five_times_at_random_it_ends_the_same(
+    trainings: Trainings, tmp_path: Path, accumulate: int
+) -> None:
+    chance = random.Random(accumulate)
+    began = time.monotonic()
+    finish(trainings.new(tmp_path / "whole", accumulate=accumulate))
+    took = time.monotonic() - began
+    run, kills, command = tmp_path / "run", 0, trainings.new(tmp_path / "run", accumulate=accumulate)
+    while kills < 5:
+        if chance.random() < 0.3:  # a moment that chance would seldom find
+            killed, _ = stop_when(lambda run=run: being_written(run), command, signal.SIGKILL)
+        else:
+            moment = time.monotonic() + chance.uniform(0, took)
+            killed, _ = stop_when(lambda moment=moment: time.monotonic() > moment, command, signal.SIGKILL)
+        assert killed in (0, -signal.SIGKILL)
+        kills += killed == -signal.SIGKILL
+        if (run / "run.json").exists():
+            command = trainings.resumed(run)
+        if killed == 0:  # it was done before its time: once more from the beginning
+            assert_same(run, tmp_path / "whole")
+            run, command = (
+                tmp_path / f"run-{kills}",
+                trainings.new(tmp_path / f"run-{kills}", accumulate=accumulate),
+            )
+    finish(command)
+    assert_same(run, tmp_path / "whole")

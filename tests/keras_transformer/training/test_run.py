@@ -1,0 +1,133 @@
+"""A run directory: begun once, worked on by one process, never half-written."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_transformer.text.corpus import Pair
+from keras_transformer.training.run import Run, RunError
+
+ABOUT = {"source_lang": "fr", "target_lang": "en", "recipe": {"steps": 3}}
+
+
+def begun(path: Path) -> Run:
+    run = Run(path)
+    run.begin(ABOUT)
+    return run
+
+
+def prepared(path: Path) -> Run:
+    run = begun(path)
+    run.write("recipe.json", {})
+    return run
+
+
+def told(run: Run) -> str:
+    with pytest.raises(RunError) as error:
+        run.begin(ABOUT)
+    return str(error.value)
+
+
+def files(path: Path) -> set[str]:
+    return {str(file.relative_to(path)) for file in path.rglob("*")}
+
+
+def test_what_was_asked_for_is_kept(tmp_path: Path) -> None:
+    run = begun(tmp_path / "new" / "run")
+    assert run.about() == {"format": 1, **ABOUT}
+
+
+def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
+    run = prepared(tmp_path)
+    before = run.about()
+    assert (
+        told(Run(tmp_path)) == f"{tmp_path} holds a run already: continue it with --resume, or name another."
+    )
+    assert run.about() == before
+
+
+def test_what_is_no_run_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "letters.txt").write_text("mine")
+    assert told(Run(tmp_path)) == f"{tmp_path} exists and is no run: name a new or an empty directory."
+    assert told(Run(tmp_path / "letters.txt")).endswith("letters.txt exists and is no run: "
+                                                        "name a new or an empty directory.")  # fmt: skip
+    assert files(tmp_path) == {"letters.txt"}
+
+
+def test_a_run_that_was_never_prepared_can_be_begun_again_otherwise(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    run.write_pairs("corpus.jsonl", [Pair("a", "b")])
+    run.begin({**ABOUT, "source_lang": "de"})
+    assert run.about()["source_lang"] == "de"
+
+
+def test_a_run_json_that_is_not_ours_is_not_overwritten(tmp_path: Path) -> None:
+    for content in ('{"name": "marathon"}', "not JSON"):
+        (tmp_path / "run.json").write_text(content)
+        with pytest.raises(RunError):
+            Run(tmp_path).begin(ABOUT)
+        assert (tmp_path / "run.json").read_text() == content
+
+
+def test_a_run_that_another_process_prepares_is_not_begun_again(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    with run.lock():
+        assert "another process is at work on" in told(Run(tmp_path))
+    assert run.about() == {"format": 1, **ABOUT}
+
+
+@pytest.mark.parametrize("left", [[], [".lock"], [".lock", ".partial-run.json"]])
+def test_a_kill_while_it_begins_stops_nobody_from_beginning(tmp_path: Path, left: list[str]) -> None:
+    for name in left:
+        (tmp_path / name).touch()
+    assert begun(tmp_path).about() == {"format": 1, **ABOUT}
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    with run.lock():
+        with pytest.raises(RunError) as error, Run(tmp_path).lock():
+            pass
+        assert str(error.value) == f"another process is at work on {tmp_path}: let it end, or end it."
+    with run.lock():
+        pass
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty"])
+def test_where_no_run_is_the_lock_says_so_and_leaves_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RunError) as error, Run(tmp_path / name).lock():
+        pass
+    assert str(error.value) == f"{tmp_path / name} holds no run: there is no run.json in it."
+    assert files(tmp_path) == {"empty"}
+
+
+def test_a_damaged_or_foreign_run_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"holds no run: there is no run\.json in it"):
+        Run(tmp_path).about()
+    (tmp_path / "run.json").write_text('{"format": ')
+    with pytest.raises(RunError, match=r"run\.json is damaged \(Expecting value"):
+        Run(tmp_path).about()
+    (tmp_path / "run.json").write_text('{"format": 9}')
+    with pytest.raises(RunError) as error:
+        Run(tmp_path).about()
+    assert str(error.value) == (
+        f"{tmp_path} was written in format 9, this program knows 1: use the version that made it."
+    )
+
+
+def test_a_full_disk_leaves_the_old_file_whole(tmp_path: Path, disk_of: Any) -> None:
+    run = begun(tmp_path)
+    run.write("history.json", [1])
+    with disk_of(1000), pytest.raises(OSError):
+        run.write("history.json", list(range(1000)))
+    assert run.read("history.json") == [1]
+    assert not list(tmp_path.glob(".partial*"))
+
+
+def test_pairs_come_back_whatever_their_characters(tmp_path: Path) -> None:
+    hostile = [Pair("a\u2028b\u0085c", '\t"\\'), Pair("\n\r\n", "日本\0"), Pair("", "é")]
+    run = Run(tmp_path)
+    assert run.write_pairs("p.jsonl", iter(hostile)) == 3
+    assert list(run.read_pairs("p.jsonl")) == hostile

@@ -1,0 +1,61 @@
+"""Learning rates, by hand and as the paper has them."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer.training.schedule import Cosine, InverseSquareRoot
+
+
+def at(schedule: keras.optimizers.schedules.LearningRateSchedule, step: int) -> float:
+    return float(schedule(step - 1))  # Keras hands over the steps that are done: 0 at the first
+
+
+@pytest.mark.parametrize("schedule", [InverseSquareRoot(0.8, 4), Cosine(0.8, 4, 28)])
+def test_it_warms_up_in_a_straight_line_to_its_peak(schedule: InverseSquareRoot | Cosine) -> None:
+    np.testing.assert_allclose([at(schedule, step) for step in (1, 2, 3, 4)], [0.2, 0.4, 0.6, 0.8], rtol=1e-6)
+
+
+def test_the_inverse_square_root_falls_to_half_at_four_times_the_warm_up() -> None:
+    # peak x sqrt(4 / step): sqrt(4/16) = 1/2, sqrt(4/9) = 2/3
+    found = [at(InverseSquareRoot(0.8, 4), step) for step in (16, 9, 400)]
+    np.testing.assert_allclose(found, [0.4, 0.8 * 2 / 3, 0.08], rtol=1e-6)
+
+
+def test_the_cosine_is_half_way_down_in_the_middle_and_nothing_at_the_end_and_after() -> None:
+    # warm-up 4 of 28 steps: step 16 is half of the way, (1 + cos pi/2) / 2 = 1/2; step 10 a quarter of it,
+    # (1 + cos pi/4) / 2 = 0.8535534
+    found = [at(Cosine(0.8, 4, 28), step) for step in (10, 16, 28, 29, 1000)]
+    np.testing.assert_allclose(found, [0.8 * 0.8535534, 0.4, 0, 0, 0], rtol=1e-6, atol=1e-7)
+
+
+def test_the_papers_formula_is_the_inverse_square_root_with_its_own_peak() -> None:
+    width, warm_up = 512, 4000
+    schedule = InverseSquareRoot(peak=(width * warm_up) ** -0.5, warm_up=warm_up)
+    for step in (1, 100, 3999, 4000, 4001, 16_000, 100_000):
+        paper = width**-0.5 * min(step**-0.5, step * warm_up**-1.5)
+        assert at(schedule, step) == pytest.approx(paper, rel=1e-6)
+
+
+def test_steps_of_several_batches_are_counted_by_the_batches_that_keras_hands_over() -> None:
+    single, triple = Cosine(0.8, 4, 28), Cosine(0.8, 4, 28, every=3)
+    for batch in (0, 1, 2, 3, 11, 12, 83, 84):
+        assert float(triple(batch)) == float(single(batch // 3))
+
+
+@pytest.mark.parametrize("schedule", [InverseSquareRoot(1e-3, 7, 4), Cosine(5e-3, 10, 100)])
+def test_it_comes_back_from_its_config(schedule: InverseSquareRoot | Cosine) -> None:
+    again = keras.optimizers.schedules.deserialize(keras.optimizers.schedules.serialize(schedule))
+    assert type(again) is type(schedule)
+    assert again.get_config() == schedule.get_config()
+    assert [at(again, step) for step in (1, 50)] == [at(schedule, step) for step in (1, 50)]
+
+
+def test_what_makes_no_schedule_is_refused_with_the_values() -> None:
+    for peak, warm_up in ((0.0, 4), (-1.0, 4), (math.nan, 4), (1.0, 0)):
+        with pytest.raises(ValueError, match=f"got {peak} and {warm_up}"):
+            InverseSquareRoot(peak, warm_up)
+    with pytest.raises(ValueError, match="steps must be more than warm_up; got 4 and 4"):
+        Cosine(1.0, 4, 4)
