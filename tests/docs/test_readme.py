@@ -1,0 +1,39 @@
+"""The README shows code that runs and commands that exist."""
+
+import argparse
+import re
+import shlex
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+COMMANDS = re.findall(r"\.venv/bin/keras-transformer (\S+)([^\n#|]*)", README)
+
+
+def test_the_first_example_runs_as_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    example = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)[0]
+    exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+    shown = re.search(r"# (\(1, 2\))$", example, re.MULTILINE)
+    assert shown
+    assert capsys.readouterr().out.strip() == shown[1]
+
+
+@pytest.mark.parametrize(("verb", "arguments"), COMMANDS)
+def test_a_command_is_one_that_the_verb_takes(verb: str, arguments: str) -> None:
+    parser = argparse.ArgumentParser()
+    import_module(f"keras_transformer.cli.{verb}").configure(parser)
+    parser.parse_args(shlex.split(arguments))
+
+
+def test_every_link_and_picture_is_there() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+def test_every_make_target_is_there() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    assert set(re.findall(r"`?make ([a-z-]+)", README)) <= targets
