@@ -10,7 +10,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.masks import both, heads_mask
-from keras_transformer.layers.tensor import Shape, Tensor
+from keras_transformer.layers.tensor import Shape, Tensor, traced_spec
 
 # Finite, so that a row of nothing but masked scores stays a number: inf - inf is NaN.
 MASKED_SCORE = -1e30
@@ -99,8 +99,7 @@ class _Attention(keras.layers.Layer):
         return self.output_projection(ops.reshape(context, (batch, length, self.width))), weights
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        # Traced: what comes out depends on return_attention_scores, and a wrong mask is told at once.
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)
+        return traced_spec(self, *args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
         own = {"num_heads": self.num_heads, "dropout": self.dropout, "seed": self.seed}

@@ -8,7 +8,7 @@ import keras
 from keras_transformer.layers.attention import MultiHeadSelfAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.seeds import spawn
-from keras_transformer.layers.tensor import Shape, Tensor
+from keras_transformer.layers.tensor import Shape, Tensor, traced_spec
 
 
 class TransformerSettings(keras.layers.Layer):
@@ -54,8 +54,7 @@ class TransformerSettings(keras.layers.Layer):
         }
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        # Traced: what comes out depends on return_attention_scores, and a wrong mask is told at once.
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)
+        return traced_spec(self, *args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
         activation = keras.activations.serialize(self.activation)

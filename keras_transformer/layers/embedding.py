@@ -8,7 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.layers.tensor import Shape, Tensor
+from keras_transformer.layers.tensor import Shape, Tensor, traced_spec
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -73,8 +73,7 @@ class TokenEmbedding(keras.layers.Layer):
         return ops.not_equal(inputs, self.pad_id)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        # Traced: the last dimension depends on reverse.
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)
+        return traced_spec(self, *args, **kwargs)
 
     def compute_output_shape(self, inputs_shape: Shape, reverse: bool = False) -> Shape:
         return (*inputs_shape[:-1], self.vocabulary_size) if reverse else (*inputs_shape, self.width)

@@ -1,8 +1,22 @@
-"""What a layer takes and gives back, named for the type checker."""
+"""What a layer takes and gives back."""
 
 from typing import Any, TypeAlias
+
+import keras
 
 #: A tensor of the Keras backend in use, or a symbolic `keras.KerasTensor`. The backends share no type.
 Tensor: TypeAlias = Any
 #: A static shape: None where a length is only known when the layer runs.
 Shape: TypeAlias = tuple[int | None, ...]
+
+
+def traced_spec(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
+    """What a symbolic call gives, found by tracing it, in the layer's own type.
+
+    Traced: what comes out may depend on an argument, and a wrong mask is told at once. In the layer's type:
+    PyTorch's backend traces with float32 variables whatever the policy is.
+    """
+    traced = keras.Operation.compute_output_spec(layer, *args, **kwargs)
+    return keras.tree.map_structure(
+        lambda output: keras.KerasTensor(output.shape, dtype=layer.compute_dtype), traced
+    )
