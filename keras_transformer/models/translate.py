@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import tensorflow as tf
 
 from keras_transformer.decoding.greedy import greedy
+from keras_transformer.text.batches import padded
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import TranslationModel
@@ -40,9 +40,7 @@ def translate_ids(
         chosen = order[first : first + batch_size]
         width = -(-len(rows[chosen[0]]) // LENGTH_STEP) * LENGTH_STEP
         width = min(width, model.network.max_length)
-        source = np.zeros((len(chosen), width), np.int32)
-        for place, row in enumerate(chosen):
-            source[place, : len(rows[row])] = rows[row]
+        source = padded([rows[row] for row in chosen], width)
         for row, ids in zip(
             chosen, _decoder(model, start_id, end_id)(tf.constant(source)).numpy(), strict=True
         ):

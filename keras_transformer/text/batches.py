@@ -5,13 +5,14 @@ one, so that no step is spent on a half-empty batch. The n-th batch follows from
 was killed asks for the batches from n on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+MOST_BANDS = 12  # of target length, and of source length in one of them
 Lengths = NDArray[np.int32]
 Indices = NDArray[np.int64]
 
@@ -39,7 +40,8 @@ class BatchPlan:
         # with more buckets than batches in an epoch, pairs would wait for many epochs
         shapes = max(1, min(shapes, int(lengths.max(axis=1).sum()) // tokens))
         self.buckets, self._bucket_of = _buckets(lengths, tokens, shapes)
-        self.padding = _padding(lengths, self.buckets, self._bucket_of)
+        padded = np.array([bucket[:2] for bucket in self.buckets])[self._bucket_of].sum()
+        self.padding = float(1 - lengths.sum() / padded)  # its share of an epoch's tokens, both sides
 
     def batches(self, start: int = 0) -> Iterator[tuple[Bucket, Indices]]:
         """The endless sequence of batches, from the start-th on."""
@@ -73,7 +75,7 @@ class BatchPlan:
 
 def _buckets(lengths: Lengths, tokens: int, shapes: int) -> tuple[list[Bucket], Indices]:
     """Bands of target length, and in each of them bands of source length, where they pad least."""
-    grids = [_grid(lengths, bands, shapes) for bands in range(1, min(shapes, 12) + 1)]
+    grids = [_grid(lengths, bands, shapes) for bands in range(1, min(shapes, MOST_BANDS) + 1)]
     grid = min(grids, key=lambda grid: _padded(lengths, grid)[0])
     _, bucket_of = _padded(lengths, grid)
     members = np.bincount(bucket_of, minlength=len(grid))
@@ -105,19 +107,15 @@ def _grid(lengths: Lengths, target_bands: int, shapes: int) -> list[tuple[int, i
 
 
 def _padded(lengths: Lengths, grid: list[tuple[int, int]]) -> tuple[int, Indices]:
-    """The tokens of an epoch, padding included, and the shape of each pair: the first that holds it."""
-    shapes = np.array(grid)
-    # shapes come ordered by target, then source: the first that holds a pair is the closest of its band
-    bucket_of = np.full(len(lengths), -1, np.int64)
-    low = 0
-    for number, (length, high) in enumerate(grid):
-        low = grid[number - 1][1] if number and grid[number - 1][1] != high else low
-        fits = (lengths[:, 1] > low) & (lengths[:, 1] <= high) & (lengths[:, 0] <= length) & (bucket_of < 0)
-        bucket_of[fits] = number
-    return int(shapes[bucket_of].sum()), bucket_of
+    """The tokens of an epoch, padding included, and the shape of each pair: the first that holds it.
 
-
-MOST_BANDS = 12
+    The shapes are ordered by target, then by source, and the last of a band holds the longest source in it:
+    no pair comes into a band of longer targets than it needs.
+    """
+    bucket_of = np.empty(len(lengths), np.int64)
+    for number, shape in reversed(list(enumerate(grid))):
+        bucket_of[(lengths <= shape).all(axis=1)] = number
+    return int(np.array(grid)[bucket_of].sum()), bucket_of
 
 
 def _covers(lengths: NDArray[np.int32]) -> tuple[NDArray[Any], list[float], list[NDArray[Any]]]:
@@ -151,7 +149,9 @@ def _bands(values: NDArray[Any], costs: list[float], begins: list[NDArray[Any]],
     return [int(values[end]) for end in reversed(ends)]
 
 
-def _padding(lengths: Lengths, buckets: list[Bucket], bucket_of: Indices) -> float:
-    """The share of padding among all tokens of an epoch, both sides."""
-    padded = np.array([bucket[:2] for bucket in buckets])[bucket_of].sum()
-    return float(1 - lengths.sum() / padded)
+def padded(rows: Sequence[Sequence[int] | NDArray[Any]], length: int) -> NDArray[np.int32]:
+    """Rows of ids -> (B, length), filled up with 0."""
+    filled = np.zeros((len(rows), length), np.int32)
+    for place, row in enumerate(rows):
+        filled[place, : len(row)] = row
+    return filled

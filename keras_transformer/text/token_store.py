@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_transformer.text.batches import padded
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -55,12 +56,11 @@ class TokenStore:
 
     def rows(self, side: int, indices: NDArray[Any], length: int) -> NDArray[np.int32]:
         """The ids of these pairs on one side (0 source, 1 target), padded with 0 -> (B, length)."""
-        padded = np.zeros((len(indices), length), np.int32)
         ends, ids = self._ends[side], self._ids[side]
-        for row, index in enumerate(indices):
-            start, end = (0 if index == 0 else ends[index - 1]), ends[index]
-            padded[row, : end - start] = ids[start:end]
-        return padded
+        starts = [0 if index == 0 else ends[index - 1] for index in indices]
+        return padded(
+            [ids[start : ends[index]] for start, index in zip(starts, indices, strict=True)], length
+        )
 
 
 def _chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:

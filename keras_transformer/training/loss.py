@@ -32,8 +32,8 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         return {**super().get_config(), "smoothing": self.smoothing}
 
 
-# XLA for these lines alone: fused, the passes over the (tokens, V) logits, forward and back, take a fifth of
-# the time that TensorFlow's kernels take one after the other (docs/decisions/loss-under-xla.md).
+# XLA for these lines alone: fused, the passes over the (tokens, V) logits, forward and back, take an
+# eighth of the time that TensorFlow's kernels take one after the other (docs/decisions/loss-under-xla.md).
 @tf.function(jit_compile=True, reduce_retracing=True)
 def smoothed_cross_entropy(labels: Tensor, logits: Tensor, smoothing: Tensor) -> Tensor:
     """(B, T), (B, T, V) -> the loss of each token (B, T), 0 where the label is padding."""

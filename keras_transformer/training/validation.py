@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_transformer.evaluation.scores import bleu
 from keras_transformer.models.translation import TranslationModel
+from keras_transformer.text.batches import padded
 from keras_transformer.text.corpus import Pair
 from keras_transformer.training.feed import shifted
 from keras_transformer.training.loss import smoothed_cross_entropy
@@ -43,7 +44,8 @@ class Validation:
     def _batches(self) -> Any:
         for first in range(0, len(self._rows), BATCH):
             rows = self._rows[first : first + BATCH]
-            source, labels = (_padded([row[side] for row in rows]) for side in (0, 1))
+            sides = ([row[side] for row in rows] for side in (0, 1))
+            source, labels = (padded(side, max(map(len, side))) for side in sides)
             yield source, shifted(labels, self._start_id), labels
 
     def _count(self, source: Any, target: Any, labels: Any) -> Any:
@@ -54,10 +56,3 @@ class Validation:
 
 
 _IDS = tf.TensorSpec((None, None), tf.int32)
-
-
-def _padded(rows: list[list[int]]) -> np.ndarray[Any, np.dtype[np.int32]]:
-    padded = np.zeros((len(rows), max(map(len, rows))), np.int32)
-    for place, row in enumerate(rows):
-        padded[place, : len(row)] = row
-    return padded

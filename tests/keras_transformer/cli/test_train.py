@@ -1,10 +1,9 @@
 """`keras-transformer train`: what it leaves, what it refuses, and what it says when something is wrong."""
 
 import json
-import resource
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -16,17 +15,6 @@ from keras_transformer.training.run import Run
 LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]
 SMALL = ["--tokens", "512", "--max-tokens", "64", "--vocabulary", "400", "--precision", "float32"]
 EIGHT_STEPS = [*SMALL, "--steps", "8", "--warm-up", "3", "--validate-every", "4", "--accumulate", "2"]
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """A disk that is full once a file has so many bytes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture(scope="module")
@@ -159,10 +147,10 @@ def test_a_damaged_recipe_is_told(half_way: Path, capsys: pytest.CaptureFixture[
 
 
 def test_a_full_disk_is_told_and_the_run_is_as_it_was(
-    half_way: Path, capsys: pytest.CaptureFixture[str]
+    half_way: Path, capsys: pytest.CaptureFixture[str], disk_of: Callable[[int], AbstractContextManager[None]]
 ) -> None:
     before = tree(half_way / "checkpoints")
-    with files_of_at_most(10_000_000):  # the model has 6 MB, a checkpoint 28
+    with disk_of(10_000_000):  # the model has 6 MB, a checkpoint 28
         said = failed(capsys, "--run", half_way, "--resume")
     assert "File too large" in said
     assert tree(half_way / "checkpoints") == before
