@@ -5,7 +5,7 @@ B batch, S source length, T target length, D width, V target vocabulary.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import keras
 from keras import ops
@@ -22,6 +22,14 @@ from keras_transformer.models.network import Network
 from keras_transformer.text.tokenizer import Tokenizer
 
 PAD_ID = 0
+
+
+class Attention(NamedTuple):
+    """How much each position takes from each other one: a list of layers, each (B, H, from, to)."""
+
+    encoder: list[Tensor]  # (B, H, S, S)
+    decoder: list[Tensor]  # (B, H, T, T)
+    cross: list[Tensor]  # (B, H, T, S)
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -114,19 +122,29 @@ class TranslationModel(keras.Model):
 
         Keras tells a model that it trains only if it asks, with `training`; the layers hear it from there.
         """
-        source, target = inputs["source"], inputs["target"]
-        memory = self._encode(source)
-        x = self.embedding_dropout(self.positions(self.target_embedding(target)))
-        decoded = self.decoder(x, memory, inputs_mask=_real(target), memory_mask=_real(source))
-        return self.target_embedding(decoded, reverse=True)
+        return self.attend(inputs)[0]
 
-    def _encode(self, source: Tensor) -> Tensor:
+    def attend(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Attention]:
+        """{"source": (B, S), "target": (B, T)} -> logits (B, T, V) and every attention weight behind them."""
+        source, target = inputs["source"], inputs["target"]
+        memory, encoder = self._encode(source)
+        x = self.embedding_dropout(self.positions(self.target_embedding(target)))
+        decoded, decoder, cross = self.decoder(
+            x,
+            memory,
+            inputs_mask=_real(target),
+            memory_mask=_real(source),
+            return_attention_scores=True,
+        )
+        return self.target_embedding(decoded, reverse=True), Attention(encoder, decoder, cross)
+
+    def _encode(self, source: Tensor) -> tuple[Tensor, list[Tensor]]:
         x = self.embedding_dropout(self.positions(self.source_embedding(source)))
-        return self.encoder(x, mask=_real(source))
+        return self.encoder(x, mask=_real(source), return_attention_scores=True)
 
     def encode(self, source: Tensor, target_length: int | Tensor) -> DecoderCache:
         """(B, S) -> what `step` needs for target_length steps: the encoder runs here, and only here."""
-        memory = self._encode(source)
+        memory, _ = self._encode(source)
         return self.decoder.start(ops.shape(source)[0], target_length, memory, _real(source))
 
     def step(self, token: Tensor, position: Tensor, state: DecoderCache) -> tuple[Tensor, DecoderCache]:

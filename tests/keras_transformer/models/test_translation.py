@@ -90,6 +90,23 @@ def test_one_vocabulary_has_one_embedding_and_two_have_two(
     assert [type(text) for text in model.translate(["Merci."])] == [str]
 
 
+def test_the_weights_behind_the_logits_sum_to_one_and_look_at_no_padding_and_nothing_later(
+    small: Network,
+) -> None:
+    model = built(small, 30)
+    inputs = {"source": ids(2, 6, 30), "target": ids(2, 4, 30, seed=1)}
+    inputs["source"][1, 4:] = 0
+    logits, attention = model.attend(inputs)
+    np.testing.assert_array_equal(logits, model(inputs))
+    layers = [small.encoder_layers, small.decoder_layers, small.decoder_layers]
+    for weights, count, shape in zip(attention, layers, [(6, 6), (4, 4), (4, 6)], strict=True):
+        assert [tuple(layer.shape) for layer in weights] == [(2, small.num_heads, *shape)] * count
+        np.testing.assert_allclose(ops.sum(ops.stack(weights), -1), 1.0, rtol=0, atol=1e-5)
+    assert not np.stack(attention.encoder)[:, 1, :, :, 4:].any()
+    assert not np.stack(attention.cross)[:, 1, :, :, 4:].any()
+    assert not np.triu(np.stack(attention.decoder), 1).any()
+
+
 def test_it_is_trained_by_plain_fit_on_ids(small: Network) -> None:
     keras.utils.set_random_seed(0)
     model = built(Network(1, 1, 16, 24, 2, dropout=0.0), 12)
