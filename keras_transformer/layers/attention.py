@@ -183,15 +183,24 @@ class MultiHeadSelfAttention(_Attention):
         return (output, scores) if return_attention_scores else output
 
     def step(
-        self, inputs: Tensor, key: Tensor, value: Tensor, here: Tensor, seen: Tensor
+        self, inputs: Tensor, key: Tensor, value: Tensor, position: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """One position of each row over its cache: (B, 1, D), two of (B, H, T, K) -> (B, 1, D), both caches
         with this position written, and the weights (B, H, 1, T).
 
-        `here` (B, 1, T, 1) marks the position of each row, `seen` (B, 1, 1, T) the positions up to it.
+        `position` (B,) is each row's own, or () that of all: then one slice is written.
         """
         query, new_key, new_value = self._split(self.query_key_value_projection(inputs), 3)
+        slots = ops.arange(ops.shape(key)[2])
+        if len(position.shape) == 0:
+            where = (0, 0, position, 0)
+            key, value = ops.slice_update(key, where, new_key), ops.slice_update(value, where, new_value)
+            output, scores = self._attend(query, key, value, ops.less_equal(slots, position))
+            return output, key, value, scores
+        position = ops.expand_dims(position, 1)
+        here = ops.equal(slots, position)[:, None, :, None]
         key, value = ops.where(here, new_key, key), ops.where(here, new_value, value)
+        seen = ops.less_equal(slots, position)[:, None, None, :]
         # what is not seen has no weight, but not even nothing times NaN is nothing
         seen_value = ops.where(ops.swapaxes(seen, -1, -2), value, 0)
         output, scores = self._attend(query, key, seen_value, seen)

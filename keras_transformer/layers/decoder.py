@@ -111,11 +111,11 @@ class TransformerDecoderBlock(TransformerBlock):
         return BlockCache(empty, empty, *self.cross_attention.keys_and_values(memory))
 
     def step(
-        self, x: Tensor, cache: BlockCache, here: Tensor, seen: Tensor, memory_mask: Tensor | None
+        self, x: Tensor, cache: BlockCache, position: Tensor, memory_mask: Tensor | None
     ) -> tuple[Tensor, BlockCache, list[Tensor]]:
         """One position of each row, (B, 1, D) -> (B, 1, D), the cache with it, and the weights as in call."""
         attended, key, value, scores = self.self_attention.step(
-            self._enter(x, self.self_attention_norm), cache.key, cache.value, here, seen
+            self._enter(x, self.self_attention_norm), cache.key, cache.value, position
         )
         x = self._leave(x, attended, self.self_attention_norm)
         all_scores = [scores]
@@ -206,20 +206,20 @@ class TransformerDecoder(TransformerStack):
     def step(
         self, inputs: Tensor, position: Tensor, cache: DecoderCache, return_attention_scores: bool = False
     ) -> Any:
-        """One position of each row, each row at its own: (B, 1, D), (B,) -> (B, 1, D) and the new cache.
+        """One position of each row: (B, 1, D) and where it stands -> (B, 1, D) and the new cache.
 
-        With return_attention_scores also the weights as in `call`, (B, H, 1, T) and (B, H, 1, S). What a
-        cache holds past a row's position is never looked at. A position must be below the cache's length: at
-        or past it nothing is remembered, which no graph can tell.
+        `position` (B,) gives each row its own: what a cache holds past it is never looked at, so a row may
+        begin again on a used cache. () is one for all rows, which is faster; their cache must be new. A
+        position must be below the cache's length, which no graph can tell.
+
+        With return_attention_scores also the weights as in `call`, (B, H, 1, T) and (B, H, 1, S).
         """
         if len(inputs.shape) != 3:
             raise ValueError(f"a step takes vectors of shape (batch, 1, width); got {tuple(inputs.shape)}.")
-        slots, position = ops.arange(ops.shape(cache.blocks[0].key)[2]), ops.expand_dims(position, 1)
-        here = ops.equal(slots, position)[:, None, :, None]
-        seen = ops.less_equal(slots, position)[:, None, None, :]
+        position = ops.convert_to_tensor(position)
         x, blocks, scores = ops.cast(inputs, self.compute_dtype), [], []
         for block, block_cache in zip(self.blocks, cache.blocks, strict=True):
-            x, written, weights = block.step(x, block_cache, here, seen, cache.memory_mask)
+            x, written, weights = block.step(x, block_cache, position, cache.memory_mask)
             blocks.append(written)
             scores.append(weights)
         output, cache = self._finish(x), cache._replace(blocks=tuple(blocks))

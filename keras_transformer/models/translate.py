@@ -1,68 +1,149 @@
-"""Texts through a model: sorted by length, batched, decoded greedily, put back in order."""
+"""Texts through a model: sorted by length, batched within a budget of tokens, decoded, put back in order."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-import tensorflow as tf
+import numpy as np
 
-from keras_transformer.decoding.greedy import greedy
+from keras_transformer.models.loops import LENGTH_STEP, Ids, Loop, Search
+from keras_transformer.models.scoring import Scorer
 from keras_transformer.text.batches import padded
+from keras_transformer.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import TranslationModel
 
-LENGTH_STEP = 8
+BATCH_TOKENS = 2048  # of source, padding included, in a batch; a beam takes its share of it
+
+Rows = Sequence[Sequence[int]]
 
 
-def translate(model: "TranslationModel", texts: Sequence[str], batch_size: int = 64) -> list[str]:
-    """Each text translated, in the order given."""
-    if isinstance(texts, str):
-        raise TypeError(f"translate takes a list of texts; got the text {texts[:40]!r}. Put it into a list.")
-    if model.tokenizer is None:
-        raise ValueError("this model has no tokenizer: create it with tokenizer=... to translate text.")
-    tokenizer = model.tokenizer
-    rows = tokenizer.encode_source(texts, model.network.max_length)
-    return tokenizer.decode_target(translate_ids(model, rows, tokenizer.bos_id, tokenizer.eos_id, batch_size))
+class Hypothesis(NamedTuple):
+    """One answer to a text, with what the model thinks of it."""
+
+    text: str
+    tokens: list[int]  # without the end
+    score: float  # the sum of log_probs over (their number ** length penalty)
+    log_probs: list[float]  # of each token, and of the end where it was said
+    alignment: list[int]  # for each of these, the position in the source that it looks at most
 
 
-def translate_ids(
-    model: "TranslationModel", rows: Sequence[Sequence[int]], start_id: int, end_id: int, batch_size: int
-) -> list[list[int]]:
-    """Each row of source ids translated into target ids, without start and end.
+def translate(
+    model: "TranslationModel", texts: Sequence[str], beam: int = 1, length_penalty: float = 1.0
+) -> list[str]:
+    """The best answer to each text, in the order given."""
+    tokenizer, rows = _encoded(model, texts)
+    search = Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty)
+    best = [_best(answers) for answers in search_ids(model, rows, search)]
+    return tokenizer.decode_target([_spoken(answer, tokenizer.eos_id) for answer in best])
+
+
+def hypotheses(
+    model: "TranslationModel",
+    texts: Sequence[str],
+    beam: int = 1,
+    length_penalty: float = 1.0,
+    max_tokens: int | None = None,
+    prefixes: Sequence[str] | None = None,
+) -> list[list[Hypothesis]]:
+    """For each text the answers of its beam, the best first; none for a text that says nothing.
+
+    An answer begins with its text's prefix. It ends after max_tokens, said or 2 S + 10 for S source tokens.
+    """
+    tokenizer, rows = _encoded(model, texts)
+    search = Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty)
+    begins: Rows | None = None
+    if prefixes is not None:
+        if len(prefixes) != len(texts):
+            raise ValueError(f"a prefix for each text is needed; got {len(prefixes)} for {len(texts)} texts.")
+        begins = [ids[:-1] for ids in tokenizer.encode_target(prefixes)]
+    found = search_ids(model, rows, search, max_tokens, begins)
+    pairs = [(row, answer) for row, answers in zip(rows, found, strict=True) for answer in answers]
+    if model.scorer is None:
+        model.scorer = Scorer(model)
+    scored = iter(model.scorer(pairs, tokenizer.bos_id))
+
+    def hypothesis(answer: list[int]) -> Hypothesis:
+        log_probs, alignment = next(scored)
+        tokens = _spoken(answer, tokenizer.eos_id)
+        score = sum(log_probs) / len(answer) ** length_penalty
+        return Hypothesis(tokenizer.decode_target([tokens])[0], tokens, score, log_probs, alignment)
+
+    return [[hypothesis(answer) for answer in answers] for answers in found]
+
+
+def translate_ids(model: "TranslationModel", rows: Rows, start_id: int, end_id: int) -> list[list[int]]:
+    """Each row of source ids translated into target ids, greedily, without start and end."""
+    found = search_ids(model, rows, Search(start_id, end_id))
+    return [_spoken(_best(answers), end_id) for answers in found]
+
+
+def search_ids(
+    model: "TranslationModel",
+    rows: Rows,
+    search: Search,
+    max_tokens: int | None = None,
+    prefixes: Rows | None = None,
+    batch_tokens: int = BATCH_TOKENS,
+) -> list[list[list[int]]]:
+    """For each row of source ids its answers, the best first, each with its end if it came to one.
 
     A row may have so many tokens as it would have alone, whatever stands beside it. One that says nothing but
-    its end has nothing to translate.
+    its end has nothing to translate, and no answer.
     """
-    order = [row for row in range(len(rows)) if list(rows[row]) != [end_id]]
-    order.sort(key=lambda row: len(rows[row]), reverse=True)
-    translated: list[list[int]] = [[] for _ in rows]
-    for first in range(0, len(order), batch_size):
-        chosen = order[first : first + batch_size]
+    if search.beam < 1:
+        raise ValueError(f"beam must be at least 1; got {search.beam}.")
+    if max_tokens is not None and max_tokens < 1:
+        raise ValueError(f"max_tokens must be at least 1; got {max_tokens}.")
+    most = min(max_tokens or model.network.max_length, model.network.max_length)
+    loop = model.loops.setdefault(search, Loop(model, search))
+    found: list[list[list[int]]] = [[] for _ in rows]
+    for chosen in _batches(rows, search, batch_tokens):
         width = -(-len(rows[chosen[0]]) // LENGTH_STEP) * LENGTH_STEP
-        width = min(width, model.network.max_length)
-        source = padded([rows[row] for row in chosen], width)
-        for row, ids in zip(
-            chosen, _decoder(model, start_id, end_id)(tf.constant(source)).numpy(), strict=True
-        ):
-            allowed = ids[: longest_answer(len(rows[row]))]
-            translated[row] = [int(number) for number in allowed if number not in (0, end_id)]
-    return translated
+        source = padded([rows[row] for row in chosen], min(width, model.network.max_length))
+        length = min(longest_answer(width), most)
+        limits = np.array([min(longest_answer(len(rows[row])), most) for row in chosen], np.int32)
+        begins = [[] if prefixes is None else prefixes[row] for row in chosen]
+        answers = loop(source, limits, padded(begins, max(map(len, begins))), length)
+        for row, limit, beams in zip(chosen, limits, answers, strict=True):
+            found[row] = [_said(ids[:limit], search.end_id) for ids in beams]
+    return found
 
 
-def longest_answer(source_length: Any) -> Any:
+def longest_answer(source_length: int) -> int:
     """The most target tokens that a source of so many tokens is given."""
     return 2 * source_length + 10
 
 
-def _decoder(model: "TranslationModel", start_id: int, end_id: int) -> Any:
-    """source (B, S) -> target ids (B, L), compiled once for the model."""
-    if (start_id, end_id) not in model.decoders:
+def _batches(rows: Rows, search: Search, batch_tokens: int) -> Iterator[list[int]]:
+    """The places of rows of like length, the longest first."""
+    order = [place for place, row in enumerate(rows) if list(row) != [search.end_id]]
+    order.sort(key=lambda place: len(rows[place]), reverse=True)
+    while order:
+        width = -(-len(rows[order[0]]) // LENGTH_STEP) * LENGTH_STEP
+        size = max(1, batch_tokens // (width * search.beam))
+        yield order[:size]
+        order = order[size:]
 
-        @tf.function(input_signature=[tf.TensorSpec((None, None), tf.int32)], autograph=False)
-        def decode(source: Any) -> Any:
-            length = tf.minimum(longest_answer(tf.shape(source)[1]), model.network.max_length)
-            state = model.encode(source, length)
-            return greedy(model.step, state, tf.shape(source)[0], length, start_id, end_id)
 
-        model.decoders[start_id, end_id] = decode
-    return model.decoders[start_id, end_id]
+def _best(answers: list[list[int]]) -> list[int]:
+    return answers[0] if answers else []
+
+
+def _said(ids: Ids, end_id: int) -> list[int]:
+    """Up to and with the end; what was never said is 0."""
+    said = [int(number) for number in ids]
+    return said[: said.index(end_id) + 1] if end_id in said else said
+
+
+def _encoded(model: "TranslationModel", texts: Sequence[str]) -> tuple[Tokenizer, list[list[int]]]:
+    if isinstance(texts, str):
+        raise TypeError(f"translate takes a list of texts; got the text {texts[:40]!r}. Put it into a list.")
+    if model.tokenizer is None:
+        raise ValueError("this model has no tokenizer: create it with tokenizer=... to translate text.")
+    return model.tokenizer, model.tokenizer.encode_source(texts, model.network.max_length)
+
+
+def _spoken(answer: Sequence[int], end_id: int) -> list[int]:
+    """Without the end, and without padding."""
+    return [number for number in answer if number not in (0, end_id)]

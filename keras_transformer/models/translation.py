@@ -5,7 +5,7 @@ B batch, S source length, T target length, D width, V target vocabulary.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import keras
 from keras import ops
@@ -21,6 +21,9 @@ from keras_transformer.layers.tensor import Shape, Tensor
 from keras_transformer.models.network import Network
 from keras_transformer.text.tokenizer import Tokenizer
 
+if TYPE_CHECKING:
+    from keras_transformer.models.translate import Hypothesis
+
 PAD_ID = 0
 
 
@@ -30,6 +33,13 @@ class Attention(NamedTuple):
     encoder: list[Tensor]  # (B, H, S, S)
     decoder: list[Tensor]  # (B, H, T, T)
     cross: list[Tensor]  # (B, H, T, S)
+
+
+class DecodingState(NamedTuple):
+    """What goes from step to step."""
+
+    cache: DecoderCache
+    output: tuple[Tensor, ...]  # the output projection as the products of a step like it; () for one row
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -56,7 +66,8 @@ class TranslationModel(keras.Model):
         self.target_vocabulary = target_vocabulary
         self.tokenizer = tokenizer
         self.seed = seed
-        self.decoders: dict[Any, Any] = {}  # compiled, by their start and end ids
+        self.loops: dict[Any, Any] = {}  # decoding loops, by what they search for
+        self.scorer: Any = None
         policy = self.dtype_policy
 
         def embedding(vocabulary: int, name: str) -> TokenEmbedding:
@@ -142,22 +153,35 @@ class TranslationModel(keras.Model):
         x = self.embedding_dropout(self.positions(self.source_embedding(source)))
         return self.encoder(x, mask=_real(source), return_attention_scores=True)
 
-    def encode(self, source: Tensor, target_length: int | Tensor) -> DecoderCache:
+    def encode(self, source: Tensor, target_length: int | Tensor) -> DecodingState:
         """(B, S) -> what `step` needs for target_length steps: the encoder runs here, and only here."""
         memory, _ = self._encode(source)
-        return self.decoder.start(ops.shape(source)[0], target_length, memory, _real(source))
+        cache = self.decoder.start(ops.shape(source)[0], target_length, memory, _real(source))
+        # a single row takes the embedding as it lies: turning it round costs more than it saves
+        return DecodingState(cache, () if source.shape[0] == 1 else self.target_embedding.output_blocks())
 
-    def step(self, token: Tensor, position: Tensor, state: DecoderCache) -> tuple[Tensor, DecoderCache]:
-        """One token of each row, each row at a position of its own: (B,), (B,) -> logits (B, V), state."""
-        x = self.target_embedding(token[:, None]) + self.positions.at(position[:, None])
-        decoded, state = self.decoder.step(x, position, state)
-        return self.target_embedding(decoded, reverse=True)[:, 0], state
+    def step(self, token: Tensor, position: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
+        """One token of each row (B,), at a position of its own (B,) or of all () -> logits (B, V), state."""
+        where = ops.convert_to_tensor(position)
+        x = self.target_embedding(token[:, None]) + self.positions.at(where[..., None])
+        decoded, cache = self.decoder.step(x, where, state.cache)
+        if state.output:
+            logits = ops.concatenate([ops.matmul(decoded[:, 0], block) for block in state.output], axis=1)
+        else:
+            logits = self.target_embedding(decoded, reverse=True)[:, 0]
+        return logits, state._replace(cache=cache)
 
-    def translate(self, texts: Sequence[str], batch_size: int = 64) -> list[str]:
-        """Each text translated, greedily, in the order given."""
+    def translate(self, texts: Sequence[str], beam: int = 1, length_penalty: float = 1.0) -> list[str]:
+        """The best answer to each text, in the order given. beam 1 is greedy."""
         from keras_transformer.models.translate import translate  # noqa: PLC0415  (the loop is TensorFlow's)
 
-        return translate(self, texts, batch_size)
+        return translate(self, texts, beam, length_penalty)
+
+    def hypotheses(self, texts: Sequence[str], **options: Any) -> "list[list[Hypothesis]]":
+        """Each text's answers with their scores; the options are those of models.translate.hypotheses."""
+        from keras_transformer.models.translate import hypotheses  # noqa: PLC0415
+
+        return hypotheses(self, texts, **options)
 
     def get_config(self) -> dict[str, Any]:
         own = {

@@ -34,7 +34,7 @@ class Validation:
         """-> loss, accuracy (both of single tokens, the right ones before them given) and BLEU."""
         counts = np.array([self._counts(*batch) for batch in self._batches()])
         loss, right, tokens = counts.sum(axis=0, dtype=np.float64).tolist()
-        translations = self.model.translate([pair.source for pair in self.pairs], BATCH)
+        translations = self.model.translate([pair.source for pair in self.pairs])
         return {
             "loss": loss / tokens,
             "accuracy": right / tokens,

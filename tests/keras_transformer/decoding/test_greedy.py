@@ -18,11 +18,11 @@ START, END, VOCABULARY = 2, 3, 8
 def decode(request: pytest.FixtureRequest) -> Callable[..., np.ndarray]:
     """decode(step, state, batch, length): greedy as Python runs it, and as a graph does."""
 
-    def plain(step: Any, state: Any, batch: int, length: int) -> np.ndarray:
-        return np.asarray(greedy(step, state, batch, length, START, END))
+    def plain(step: Any, state: Any, batch: int, length: int, **more: Any) -> np.ndarray:
+        return np.asarray(greedy(step, state, batch, length, START, END, **more))
 
-    def compiled(step: Any, state: Any, batch: int, length: int) -> np.ndarray:
-        run = tf.function(lambda batch, length: greedy(step, state, batch, length, START, END))
+    def compiled(step: Any, state: Any, batch: int, length: int, **more: Any) -> np.ndarray:
+        run = tf.function(lambda batch, length: greedy(step, state, batch, length, START, END, **more))
         return run(tf.constant(batch), tf.constant(length)).numpy()
 
     return plain if request.param == "eager" else compiled
@@ -33,7 +33,7 @@ def says(*rows: list[int]) -> Any:
     script = tf.one_hot(rows, VOCABULARY)
 
     def step(token: Any, position: Any, state: Any) -> Any:
-        return tf.gather(script, position, batch_dims=1), state
+        return script[:, position], state
 
     return step
 
@@ -65,7 +65,7 @@ def test_the_step_is_given_the_start_id_then_what_was_said_and_each_position(dec
     def step(token: Any, position: Any, state: Any) -> Any:
         seen = tf.one_hot(position, 4, dtype=tf.int32) * token[:, None]
         following = tf.gather([0, 0, 5, 0, 6, 4, 7, 3], token)  # 2 -> 5 -> 4 -> 6 -> 7
-        tf.debugging.assert_equal(seen, tf.one_hot(position, 4, dtype=tf.int32) * [[2, 5, 4, 6]])
+        tf.debugging.assert_equal(seen, [tf.one_hot(position, 4, dtype=tf.int32) * [2, 5, 4, 6]] * 2)
         return tf.one_hot(following, VOCABULARY), state
 
     assert decode(step, 0, 2, 4).tolist() == [[5, 4, 6, 7]] * 2
@@ -102,6 +102,24 @@ def test_it_stops_calling_when_all_rows_have_ended(decode: Any, rows: Any, lengt
 
     decode(step, 0, len(rows), length)
     assert counter.numpy() == calls
+
+
+def test_a_row_ends_at_a_limit_of_its_own_and_one_without_room_says_nothing(decode: Any) -> None:
+    found = decode(says([5, 6, 7, 7], [5, END, 7, 7], [4, 5, 6, 7]), 0, 3, 4, limits=tf.constant([2, 3, 0]))
+    assert found.tolist() == [[5, 6, 0, 0], [5, END, 0, 0], [0, 0, 0, 0]]
+
+
+def test_a_row_begins_with_its_prefix_and_goes_on_from_there(decode: Any) -> None:
+    def next_one(token: Any, position: Any, state: Any) -> Any:
+        return tf.one_hot(token + 1, VOCABULARY), state  # 2 -> 3, which ends; 4 -> 5 -> 6 -> 7
+
+    prefix = tf.constant([[4, 0], [1, 5], [0, 0]])
+    assert decode(next_one, 0, 3, 4, prefix=prefix).tolist() == [[4, 5, 6, 7], [1, 5, 6, 7], [3, 0, 0, 0]]
+
+
+def test_logits_that_are_no_number_say_padding_and_break_nothing(decode: Any) -> None:
+    step = lambda token, position, state: (tf.fill((2, VOCABULARY), np.nan), state)  # noqa: E731
+    assert decode(step, 0, 2, 2).tolist() == [[0, 0], [0, 0]]
 
 
 def test_no_rows_and_no_room_are_empty_answers(decode: Any) -> None:

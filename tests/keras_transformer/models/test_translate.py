@@ -8,7 +8,8 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
-from keras_transformer.models.translate import longest_answer, translate_ids
+from keras_transformer.models.loops import Search
+from keras_transformer.models.translate import longest_answer, search_ids, translate_ids
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -30,7 +31,7 @@ def random(tokenizer: Tokenizer) -> TranslationModel:
 @pytest.fixture(scope="module")
 def model(random: TranslationModel, rows: list[list[int]]) -> TranslationModel:
     """The same with what it likes to say as the end: some of its answers end early, some late, some never."""
-    said = translate_ids(random, rows, START, END, 64)
+    said = translate_ids(random, rows, START, END)
     ((favourite, _),) = Counter(token for answer in said for token in {*answer[1:]}).most_common(1)
     table = random.target_embedding.embeddings.numpy()
     table[[END, favourite]] = table[[favourite, END]]
@@ -46,7 +47,7 @@ def rows(tokenizer: Tokenizer, pairs: list[Pair]) -> list[list[int]]:
 
 @pytest.fixture(scope="module")
 def alone(model: TranslationModel, rows: list[list[int]]) -> list[list[int]]:
-    return [translate_ids(model, [row], START, END, 1)[0] for row in rows]
+    return [translate_ids(model, [row], START, END)[0] for row in rows]
 
 
 def ended(row: list[int], answer: list[int]) -> bool:
@@ -58,21 +59,22 @@ def test_the_random_model_is_worth_asking(alone: list[list[int]], rows: list[lis
     assert len({tuple(answer) for answer in alone}) > 20
 
 
-@pytest.mark.parametrize("batch_size", [3, 64])
-def test_a_sentence_that_ends_has_the_same_tokens_alone_and_in_any_batch(
-    model: TranslationModel, rows: list[list[int]], alone: list[list[int]], batch_size: int
+@pytest.mark.parametrize("batch_tokens", [1, 50, 4096])
+def test_a_sentence_has_the_same_tokens_alone_and_in_any_batch(
+    model: TranslationModel, rows: list[list[int]], alone: list[list[int]], batch_tokens: int
 ) -> None:
-    together = translate_ids(model, rows, START, END, batch_size)
-    chosen = [place for place, row in enumerate(rows) if ended(row, alone[place])]
-    assert [together[place] for place in chosen] == [alone[place] for place in chosen]
+    together = search_ids(model, rows, Search(START, END), batch_tokens=batch_tokens)
+    assert [[number for number in answer if number != END] for (answer,) in together] == alone
 
 
 def test_a_sentence_that_does_not_end_is_cut_at_its_own_limit_in_any_batch(
     model: TranslationModel, rows: list[list[int]]
 ) -> None:
-    together = translate_ids(model, rows, START, END, 64)
-    for row, answer in zip(rows, together, strict=True):
+    cut = 0
+    for row, (answer,) in zip(rows, search_ids(model, rows, Search(START, END)), strict=True):
         assert len(answer) <= longest_answer(len(row))
+        cut += answer[-1] != END
+    assert cut > 5
 
 
 def test_the_order_is_the_callers(model: TranslationModel, pairs: list[Pair]) -> None:
@@ -107,7 +109,7 @@ def test_a_long_text_is_translated_as_far_as_the_positions_go(tokenizer: Tokeniz
     model.build()
     (source,) = tokenizer.encode_source(["Oui. " * 500], 64)
     assert len(source) == 64
-    (ids,) = translate_ids(model, [source], START, END, 8)
+    (ids,) = translate_ids(model, [source], START, END)
     assert len(ids) <= 64
     assert len(model.translate(["Oui. " * 500])) == 1
 
@@ -126,4 +128,4 @@ def test_without_a_tokenizer_text_is_refused_with_the_remedy() -> None:
     with pytest.raises(ValueError) as told:
         model.translate(["Oui."])
     assert str(told.value) == ("this model has no tokenizer: create it with tokenizer=... to translate text.")
-    assert translate_ids(model, [[5, 6, 3], [3]], START, END, 8)[0] != []
+    assert translate_ids(model, [[5, 6, 3], [3]], START, END)[0] != []

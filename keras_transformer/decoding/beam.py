@@ -1,0 +1,137 @@
+"""Beam search: the best few beginnings of every row are kept, and the best few that have ended.
+
+B batch, W width of the beam, L the most tokens a row may have, P prefix length, V vocabulary.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_transformer.decoding.greedy import State, Step, Tensor, forced
+
+Reorder = Callable[[State, Tensor], State]
+NEVER = float("-inf")
+
+
+class Beams(NamedTuple):
+    """What a search found, the best first."""
+
+    tokens: Tensor  # (B, W, L): each up to and with its end, then 0
+    scores: Tensor  # (B, W): the sum of its log-probabilities over (its tokens, the end included) ** penalty
+
+
+class _Search(NamedTuple):
+    """Where a search stands."""
+
+    alive: Tensor  # (B, W, L): beginnings
+    alive_scores: Tensor  # (B, W): sums of log-probabilities
+    ended: Tensor  # (B, 2 W, L): W or more of them, and a row is done
+    ended_scores: Tensor  # (B, 2 W): over their length's power; -inf where there is none
+    count: Tensor  # (B,): how many have ended
+    token: Tensor  # (B W,): the last of each beginning
+
+
+def beam_search(
+    step: Step,
+    reorder: Reorder,
+    state: State,
+    batch: Tensor,
+    width: int,
+    length: Tensor,
+    start_id: int,
+    end_id: int,
+    penalty: float = 1.0,
+    limits: Tensor | None = None,
+    prefix: Tensor | None = None,
+) -> Beams:
+    """The `width` best answers of each row.
+
+    `state` holds B W rows, W beside each other for each of the batch; `step` is as in greedy decoding, over
+    B W rows; reorder(state, rows) takes rows (B W,) of it. At every step the best 2 W continuations are
+    looked at: of the first W those that end are kept as answers, and the best others take their place. A
+    row is done when it has W answers, or at its limit, where what is alive counts as it stands.
+    """
+    slots, first_row = ops.arange(length), ops.arange(batch)[:, None] * width
+    limits = ops.full((batch,), length, dtype="int32") if limits is None else ops.minimum(limits, length)
+
+    def done(position: Tensor, search: _Search) -> Tensor:
+        return ops.logical_or(search.count >= width, limits <= position)
+
+    def proceed(position: Tensor, search: _Search, state: State) -> Tensor:
+        return ops.logical_not(ops.all(done(position, search)))
+
+    def extend(position: Tensor, search: _Search, state: State) -> Any:
+        logits, state = step(search.token, position, state)
+        scores, beams, tokens = _candidates(logits, search.alive_scores, prefix, position)
+        candidates = _taken(search.alive, beams)
+        candidates = ops.where(slots == position, tokens[..., None], candidates)
+        real = ops.isfinite(scores[:, :width])
+        is_last = (limits == position + 1)[:, None]
+        ends = ops.logical_and(real, ops.logical_or(tokens[:, :width] == end_id, is_last))
+        ends = ops.logical_and(ends, ops.logical_not(done(position, search))[:, None])
+        # answers are kept in the order they come
+        place = search.count[:, None] + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1
+        put = ops.logical_and(ends[..., None], place[..., None] == ops.arange(2 * width))  # (B, W, 2 W)
+        final = scores[:, :width] / ops.power(ops.cast(position + 1, scores.dtype), penalty)
+        ended_scores = ops.maximum(
+            search.ended_scores, ops.max(ops.where(put, final[..., None], NEVER), axis=1)
+        )
+        ended = search.ended + ops.sum(ops.where(put[..., None], candidates[:, :width, None], 0), axis=1)
+        # the place of one that ended is taken by the best that has not
+        others = ops.cast(ops.logical_not(tokens[:, width:] == end_id), "int32")
+        nth_other = ops.cumsum(others, axis=1) * others  # (B, W): 1 for the first, 2 for the second, ...
+        nth_end = ops.cumsum(ops.cast(ends, "int32"), axis=1)
+        instead = width + ops.argmax(nth_end[..., None] == nth_other[:, None], axis=-1)
+        chosen = ops.where(ends, ops.cast(instead, "int32"), ops.arange(width))
+        rows = first_row + _taken(beams, chosen)
+        token = _taken(tokens, chosen)
+        search = _Search(
+            _taken(candidates, chosen),
+            _taken(scores, chosen),
+            ended,
+            ended_scores,
+            search.count + ops.sum(ops.cast(ends, "int32"), axis=1),
+            ops.reshape(token, (-1,)),
+        )
+        return position + 1, search, reorder(state, ops.reshape(rows, (-1,)))
+
+    alone = ops.where(ops.arange(width) == 0, 0.0, NEVER)  # at first all beginnings are the same one
+    start = _Search(
+        ops.zeros((batch, width, length), dtype="int32"),
+        ops.broadcast_to(alone, (batch, width)),
+        ops.zeros((batch, 2 * width, length), dtype="int32"),
+        ops.full((batch, 2 * width), NEVER, dtype="float32"),
+        ops.zeros((batch,), dtype="int32"),
+        ops.full((batch * width,), start_id, dtype="int32"),
+    )
+    _, search, _ = ops.while_loop(
+        proceed, extend, (ops.convert_to_tensor(0), start, state), maximum_iterations=length
+    )
+    scores, order = ops.top_k(search.ended_scores, width)
+    return Beams(_taken(search.ended, order), scores)
+
+
+def _candidates(
+    logits: Tensor, alive_scores: Tensor, prefix: Tensor | None, position: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(B W, V) -> scores, beams and tokens, (B, 2 W) each, of the best continuations, the best first."""
+    batch, width = ops.shape(alive_scores)
+    vocabulary = logits.shape[-1]
+    scores = ops.reshape(ops.log_softmax(ops.cast(logits, "float32")), (batch, width, vocabulary))
+    if prefix is not None:
+        said = forced(prefix, position)[:, None, None]
+        scores = ops.where(ops.logical_or(said == 0, said == ops.arange(vocabulary)), scores, NEVER)
+    scores = scores + alive_scores[..., None]
+    scores, found = ops.top_k(ops.reshape(scores, (batch, width * vocabulary)), 2 * width)
+    found = ops.cast(found, "int32")
+    return scores, found // vocabulary, found % vocabulary
+
+
+def _taken(values: Tensor, places: Tensor) -> Tensor:
+    """(B, N, ...), (B, M) -> (B, M, ...)."""
+    rank = len(values.shape)
+    places = ops.reshape(places, (*ops.shape(places), *(1,) * (rank - 2)))
+    if rank == 3:
+        places = ops.broadcast_to(places, (*ops.shape(places)[:2], ops.shape(values)[2]))
+    return ops.take_along_axis(values, places, axis=1)
