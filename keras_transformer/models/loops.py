@@ -39,7 +39,13 @@ class Loop:
         self.model = model
         self.search = search
         self.seen: Counter[tuple[int, ...]] = Counter()
+        self.traces = 0
         self._run: dict[Any, Any] = {}
+
+    @property
+    def compiled(self) -> set[tuple[int, ...]]:
+        """The shapes that XLA has ready."""
+        return {shape for shape in self._run if None not in shape}
 
     def __call__(self, source: Ids, limits: Ids, prefix: Ids, length: int) -> Ids:
         """(B, S) ids, (B,) the most tokens of each row, (B, P) what it begins with -> (B, beam, L) ids.
@@ -71,6 +77,7 @@ class Loop:
         return self._run[shape]
 
     def _decode(self, source: Any, limits: Any, prefix: Any, length: int | None) -> Any:
+        self.traces += 1
         model, search = self.model, self.search
         longest = tf.reduce_max(limits) if length is None else length
         batch = tf.shape(source)[0]

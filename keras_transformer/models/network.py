@@ -1,11 +1,13 @@
 """The sizes of a translation network, and the presets."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self
+
+from keras_transformer.settings import Settings
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(Settings):
     """Everything that decides what a translation network computes, but for its vocabulary and its weights."""
 
     encoder_layers: int = 6
@@ -21,23 +23,10 @@ class Network:
     max_length: int = 1024
 
     def __post_init__(self) -> None:
-        problems = [
-            f"{name} must be a whole number of at least 1; got {getattr(self, name)!r}"
-            for name in (
-                "encoder_layers",
-                "decoder_layers",
-                "width",
-                "inner_width",
-                "num_heads",
-                "max_length",
-            )
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1
-        ]
-        problems += [
-            f"{name} must be at least 0 and below 1; got {getattr(self, name)!r}"
-            for name in ("dropout", "attention_dropout", "inner_dropout")
-            if not 0 <= getattr(self, name) < 1
-        ]
+        problems = self._not_whole(
+            1, "encoder_layers", "decoder_layers", "width", "inner_width", "num_heads", "max_length"
+        )
+        problems += self._not_shares("dropout", "attention_dropout", "inner_dropout")
         if not problems and self.width % self.num_heads:
             problems.append(f"width must be divisible by num_heads; got {self.width} and {self.num_heads}")
         if problems:
@@ -50,17 +39,15 @@ class Network:
             raise ValueError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}.")
         return cls.from_dict({**PRESETS[name], **changes})
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """From what as_dict gave; a name it does not know is refused."""
-        known = [field.name for field in fields(cls)]
-        unknown = sorted(set(values) - set(known))
-        if unknown:
-            raise ValueError(f"a network has no {', '.join(unknown)}; it has {', '.join(known)}.")
-        return cls(**values)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    def parameters(self, source_vocabulary: int, target_vocabulary: int | None = None) -> int:
+        """How many numbers are trained; without target_vocabulary both sides share one embedding."""
+        width, inner = self.width, self.inner_width
+        attention, feed_forward = 4 * (width * width + width), 2 * width * inner + inner + width
+        norm = 2 * width
+        encoder = self.encoder_layers * (attention + feed_forward + 2 * norm)
+        decoder = self.decoder_layers * (2 * attention + feed_forward + 3 * norm)
+        last_norms = 2 * norm if self.norm_first else 0
+        return (source_vocabulary + (target_vocabulary or 0)) * width + encoder + decoder + last_norms
 
 
 PRESETS: dict[str, dict[str, Any]] = {

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
 
 
@@ -55,3 +56,30 @@ def test_heads_that_do_not_divide_the_width_are_told_with_both() -> None:
 def test_it_goes_through_json() -> None:
     network = Network(1, 2, 12, 5, 3, dropout=0.25, activation="gelu", norm_first=False, max_length=77)
     assert Network.from_dict(json.loads(json.dumps(network.as_dict()))) == network
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "rule"),
+    [
+        ("width", "128", "width must be a whole number of at least 1; got '128'"),
+        ("dropout", "0.1", "dropout must be at least 0 and below 1; got '0.1'"),
+        ("inner_dropout", None, "inner_dropout must be at least 0 and below 1; got None"),
+        ("num_heads", [8], "num_heads must be a whole number of at least 1; got [8]"),
+    ],
+)
+def test_a_value_that_is_no_number_is_told_like_any_other_problem(
+    field: str, value: object, rule: str
+) -> None:
+    with pytest.raises(ValueError) as told:
+        Network(**{field: value})
+    assert str(told.value) == rule
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("target", [None, 17])
+def test_it_knows_how_many_numbers_are_trained(norm_first: bool, target: int | None) -> None:
+    network = Network(2, 3, 12, 5, 3, norm_first=norm_first)
+    model = TranslationModel(network, 30, target)
+    model.build()
+    assert network.parameters(30, target) == sum(weight.value.shape.num_elements()
+                                                 for weight in model.trainable_variables)  # fmt: skip

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from keras_transformer import TranslationModel
-from keras_transformer.models.network import Network
+from keras_transformer.models import loops
 from keras_transformer.models.loops import Search
+from keras_transformer.models.network import Network
 from keras_transformer.models.translate import longest_answer, search_ids, translate_ids
+from keras_transformer.text.batches import padded
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -129,3 +131,85 @@ def test_without_a_tokenizer_text_is_refused_with_the_remedy() -> None:
         model.translate(["Oui."])
     assert str(told.value) == ("this model has no tokenizer: create it with tokenizer=... to translate text.")
     assert translate_ids(model, [[5, 6, 3], [3]], START, END)[0] != []
+
+
+def test_hypotheses_are_what_translate_says_with_the_probability_of_each_token(
+    model: TranslationModel, pairs: list[Pair]
+) -> None:
+    texts = [*(pair.source for pair in pairs[:6]), ""]
+    found = model.hypotheses(texts)
+    assert [answers[0].text for answers in found[:6]] == model.translate(texts)[:6]
+    assert found[6] == []  # nothing to translate
+    for text, (answer,) in zip(texts[:6], found[:6], strict=True):
+        (source,) = model.tokenizer.encode_source([text])
+        said = [*answer.tokens, END][: len(answer.log_probs)]
+        given = np.array([[START, *said[:-1]]], np.int32)
+        logits = model({"source": np.array([source]), "target": given}).numpy()[0]
+        expected = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        np.testing.assert_allclose(answer.log_probs, expected[range(len(said)), said], rtol=0, atol=1e-4)
+        np.testing.assert_allclose(answer.score, np.mean(answer.log_probs), rtol=1e-5)
+        assert len(answer.alignment) == len(said)
+        assert max(answer.alignment) < len(source)
+
+
+def test_the_best_of_a_beam_is_at_least_as_likely_as_what_greedy_says(
+    model: TranslationModel, pairs: list[Pair]
+) -> None:
+    texts = [pair.source for pair in pairs[:8]]
+    greedy, beam = (model.hypotheses(texts, beam=beam, length_penalty=0.0, max_tokens=12) for beam in (1, 4))
+    for (one,), several in zip(greedy, beam, strict=True):
+        assert len(several) == 4
+        scores = [answer.score for answer in several]
+        assert scores == sorted(scores, reverse=True)
+        assert len({tuple(answer.tokens) for answer in several}) == 4
+        assert scores[0] >= one.score - 1e-4
+    assert model.translate(texts, beam=4) == [answers[0].text for answers in model.hypotheses(texts, beam=4)]
+
+
+def test_an_answer_begins_as_it_is_told_and_ends_at_max_tokens(
+    model: TranslationModel, pairs: list[Pair]
+) -> None:
+    texts = [pair.source for pair in pairs[:4]]
+    prefixes = ["The", "", "I am", "Where is the"]
+    begins = [ids[:-1] for ids in model.tokenizer.encode_target(prefixes)]
+    for beam in (1, 2):
+        found = model.hypotheses(texts, beam=beam, max_tokens=9, prefixes=prefixes)
+        for begin, answers in zip(begins, found, strict=True):
+            for answer in answers:
+                assert answer.tokens[: len(begin)] == begin
+                assert len(answer.log_probs) <= 9
+    with pytest.raises(ValueError) as told:
+        model.hypotheses(texts, prefixes=["The"])
+    assert str(told.value) == "a prefix for each text is needed; got 1 for 4 texts."
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam": 0}, "beam must be at least 1; got 0."),
+        ({"max_tokens": 0}, "max_tokens must be at least 1; got 0."),
+    ],
+)
+def test_options_out_of_range_are_told(
+    model: TranslationModel, options: dict[str, int], message: str
+) -> None:
+    with pytest.raises(ValueError) as told:
+        model.hypotheses(["Oui."], **options)
+    assert str(told.value) == message
+
+
+def test_a_shape_is_compiled_once_it_has_come_often_and_says_the_same(
+    model: TranslationModel, rows: list[list[int]], alone: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops, "COMPILE_AFTER", 2)
+    length = longest_answer(16)
+    places = [place for place, row in enumerate(rows) if len(row) <= 16][:3]
+    source = padded([rows[place] for place in places], 16)
+    limits = np.array([longest_answer(len(rows[place])) for place in places], np.int32)
+    loop = loops.Loop(model, Search(START, END))
+    answers = [loop(source, limits, np.zeros((3, 0), np.int32), length) for _ in range(4)]
+    assert loop.compiled == {(3, 16, length, 0)}
+    for ids in answers:
+        said = [[number for number in row if number not in (0, END)] for row in ids[:, 0].tolist()]
+        assert said == [alone[place] for place in places]
+    assert loop.traces == 2  # one graph for every shape, one compiled

@@ -1,0 +1,306 @@
+"""Greedy decoding beside KerasHub, Hugging Face and CTranslate2: target tokens per second on one thread.
+
+    python benchmarks/decoding.py --preset small --batch 1 8 32 64 --json
+    python benchmarks/decoding.py --run RUN --text FILE --json
+
+The first form: 21 source tokens, 24 target tokens that no side may cut short, a vocabulary of 8,000. Ours and
+CTranslate2 have the same random weights; MarianMT and BART are of the same sizes with weights of their own.
+Each side runs in a process of its own and takes turns with the others. Timed is a call from ids to ids, the
+encoder included. *Not* timed: loading, compiling, and text.
+
+The second form: a whole file from text to text, ours as `keras-transformer translate` does it beside
+CTranslate2 with the same weights and the same tokenizer, the model loaded before. What is compiled meanwhile
+counts.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import measure
+import numpy as np
+
+VOCABULARY, SOURCE, TARGET = 8000, 21, 24
+START, END, NEVER = 2, 3, -1
+PACKAGES = {
+    "ours": "tensorflow",
+    "kerashub": "keras-hub",
+    "hf": "transformers",
+    "ctranslate2_float32": "ctranslate2",
+}
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "TF_NUM_INTRAOP_THREADS": "1",
+    "TF_NUM_INTEROP_THREADS": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "CUDA_VISIBLE_DEVICES": "",
+}
+
+
+def main() -> None:
+    """Both sides of every batch size, or of a file."""
+    parser = measure.parser(__doc__)
+    parser.add_argument("--preset", choices=("tiny", "small", "base"), default="small")
+    parser.add_argument("--batch", type=int, nargs="+", default=[1, 8, 32, 64])
+    parser.add_argument("--run", type=Path, help="a trained run, for a file of text")
+    parser.add_argument("--text", type=Path, help="the file")
+    parser.add_argument("--serve", choices=PACKAGES, help=argparse.SUPPRESS)
+    parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if bool(options.run) != bool(options.text):
+        parser.error("--run and --text go together")
+    if options.serve:
+        _serve(options)
+        return
+    names = ["ours", "ctranslate2_float32"] if options.run else list(PACKAGES)
+    with tempfile.TemporaryDirectory() as scratch:
+        sides = {name: _Side(name, scratch, sys.argv[1:]) for name in names}
+        try:
+            _measure(sides, options)
+        finally:
+            for side in sides.values():
+                side.close()
+
+
+def _measure(sides: dict[str, "_Side"], options: argparse.Namespace) -> None:
+    figures: dict[str, Any] = {}
+    ratios = {}
+    repeats = 5 if options.quick else 15
+    for task in ["text"] if options.run else [f"batch={batch}" for batch in options.batch]:
+        seconds: dict[str, list[float]] = {name: [] for name in sides}
+        tokens = {name: side.prepare(task) for name, side in sides.items()}
+        for _ in range(repeats):
+            for name, side in sides.items():
+                seconds[name].append(side.seconds())
+        for name, each in seconds.items():
+            figures[f"{name} {task}"] = {
+                "ms": measure.summary(each),
+                "tokens per second": round(tokens[name] / float(np.median(each))),
+            }
+            print(f"{task} {name}: {figures[f'{name} {task}']}", flush=True)
+            if name != "ours":
+                ratios[f"ours/{name} {task}"] = measure.ratio(seconds["ours"], each)
+    measure.report("decoding", [PACKAGES[name] for name in sides], figures, ratios, options.json)
+
+
+class _Side:
+    """One of those compared, in a process that answers a line with a line."""
+
+    def __init__(self, name: str, scratch: str, arguments: list[str]) -> None:
+        command = [sys.executable, __file__, *arguments, "--serve", name, "--scratch", scratch]
+        environment = {**os.environ, **ONE_THREAD}
+        self.process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def prepare(self, task: str) -> int:
+        """-> target tokens of one call; compiled and warm."""
+        return int(self._ask(task))
+
+    def seconds(self) -> float:
+        return float(self._ask("go"))
+
+    def _ask(self, line: str) -> str:
+        assert self.process.stdin and self.process.stdout  # noqa: S101
+        print(line, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise SystemExit(f"the process of {self.process.args!r} ended: see its error above.")
+        return answer
+
+    def close(self) -> None:
+        assert self.process.stdin  # noqa: S101
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def _serve(options: argparse.Namespace) -> None:
+    """Answer the parent: a task is prepared, `go` is timed."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is not an answer
+    make = _texts if options.run else _ids
+    call: Callable[[], Any] = lambda: None  # noqa: E731
+    for line in sys.stdin:
+        if line.strip() == "go":
+            start = time.perf_counter()
+            call()
+            print(time.perf_counter() - start, file=answers, flush=True)
+        else:
+            batch = 0 if options.run else int(line.partition("=")[2])
+            call, tokens = make(options, batch)
+            for _ in range(1 if options.run else 3):
+                call()
+            print(tokens, file=answers, flush=True)
+
+
+def _ids(options: argparse.Namespace, batch: int) -> tuple[Callable[[], Any], int]:
+    """What one side does with a batch of ids."""
+    rng = np.random.default_rng(batch)
+    source = np.concatenate(
+        [rng.integers(4, VOCABULARY, (batch, SOURCE - 1)), np.full((batch, 1), END)], axis=1
+    ).astype(np.int32)
+    sides = {"ours": _ours, "kerashub": _kerashub, "hf": _hf, "ctranslate2_float32": _ctranslate2}
+    return sides[options.serve](options, source), batch * TARGET
+
+
+def _model(preset: str) -> Any:
+    import keras
+
+    from keras_transformer import TranslationModel
+    from keras_transformer.models.network import Network
+
+    keras.utils.set_random_seed(1)
+    model = TranslationModel(Network.from_preset(preset), VOCABULARY)
+    model.build()
+    return model
+
+
+def _ours(options: argparse.Namespace, source: Any) -> Callable[[], Any]:
+    from keras_transformer.models.loops import COMPILE_AFTER, Search
+    from keras_transformer.models.translate import search_ids
+
+    model, rows = _model(options.preset), source.tolist()
+    budget = len(rows) * 24  # 21 tokens are padded to 24
+
+    def call() -> None:
+        found = search_ids(model, rows, Search(START, NEVER), max_tokens=TARGET, batch_tokens=budget)
+        assert all(len(answer) == TARGET for (answer,) in found)  # noqa: S101
+
+    call()
+    (loop,) = model.loops.values()
+    loop.seen.update(dict.fromkeys(loop.seen, COMPILE_AFTER))  # as after many batches of this shape
+    return call
+
+
+def _kerashub(options: argparse.Namespace, source: Any) -> Callable[[], Any]:
+    import keras_hub
+
+    from keras_transformer.models.network import Network
+
+    network = Network.from_preset(options.preset)
+    backbone = keras_hub.models.BartBackbone(
+        VOCABULARY,
+        network.encoder_layers,
+        network.num_heads,
+        network.width,
+        network.inner_width,
+        dropout=0.0,
+        max_sequence_length=64,
+    )
+    model = keras_hub.models.BartSeq2SeqLM(backbone=backbone, preprocessor=None)
+    model.compile(sampler="greedy", jit_compile=True)
+    said = np.zeros((len(source), TARGET + 1), np.int32)
+    said[:, 0] = START
+    inputs = {
+        "encoder_token_ids": source,
+        "encoder_padding_mask": np.ones_like(source, bool),
+        "decoder_token_ids": said,
+        "decoder_padding_mask": said != 0,
+    }
+    return lambda: model.generate(inputs, stop_token_ids=None)
+
+
+def _hf(options: argparse.Namespace, source: Any) -> Callable[[], Any]:
+    import torch
+    from transformers import MarianConfig, MarianMTModel
+
+    from keras_transformer.models.network import Network
+
+    torch.set_num_threads(1)
+    network = Network.from_preset(options.preset)
+    config = MarianConfig(
+        vocab_size=VOCABULARY,
+        d_model=network.width,
+        encoder_layers=network.encoder_layers,
+        decoder_layers=network.decoder_layers,
+        encoder_attention_heads=network.num_heads,
+        decoder_attention_heads=network.num_heads,
+        encoder_ffn_dim=network.inner_width,
+        decoder_ffn_dim=network.inner_width,
+        activation_function="relu",
+        scale_embedding=True,
+        max_position_embeddings=64,
+        pad_token_id=0,
+        eos_token_id=END,
+        forced_eos_token_id=None,
+        decoder_start_token_id=START,
+    )
+    model = MarianMTModel(config).eval()
+    ids = torch.tensor(source, dtype=torch.long)
+
+    def call() -> None:
+        with torch.inference_mode():
+            found = model.generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                num_beams=1,
+                do_sample=False,
+                min_new_tokens=TARGET,
+                max_new_tokens=TARGET,
+            )
+        assert found.shape == (len(source), TARGET + 1)  # noqa: S101
+
+    return call
+
+
+def _ctranslate2(options: argparse.Namespace, source: Any) -> Callable[[], Any]:
+    import ctranslate2
+
+    from export.ctranslate2_format import write_with_vocabulary
+
+    names = [str(number) for number in range(VOCABULARY)]
+    directory = options.scratch / "ctranslate2"
+    if not directory.exists():
+        write_with_vocabulary(_model(options.preset), names, names, START, END, directory)
+    translator = ctranslate2.Translator(
+        str(directory), inter_threads=1, intra_threads=1, compute_type="float32"
+    )
+    rows = [[names[number] for number in row] for row in source]
+
+    def call() -> None:
+        found = translator.translate_batch(
+            rows, beam_size=1, min_decoding_length=TARGET, max_decoding_length=TARGET
+        )
+        assert all(len(each.hypotheses[0]) == TARGET for each in found)  # noqa: S101
+
+    return call
+
+
+def _texts(options: argparse.Namespace, _: int) -> tuple[Callable[[], Any], int]:
+    """What one side does with a file."""
+    from keras_transformer import TranslationModel
+
+    model = TranslationModel.load(options.run)
+    texts = options.text.read_text(encoding="utf-8").splitlines()
+    tokenizer = model.tokenizer
+    tokens = sum(len(row) for row in tokenizer.encode_target(model.translate(texts)))
+    if options.serve == "ours":
+        return lambda: model.translate(texts), tokens
+    import ctranslate2
+
+    from export.ctranslate2_format import write_ctranslate2
+
+    directory = options.scratch / "ctranslate2"
+    write_ctranslate2(model, directory)
+    translator = ctranslate2.Translator(
+        str(directory), inter_threads=1, intra_threads=1, compute_type="float32"
+    )
+    names = tokenizer.pieces_target(range(tokenizer.target_size))
+    numbers = {name: number for number, name in enumerate(names)}
+
+    def call() -> None:
+        rows = [tokenizer.pieces_source(row) for row in tokenizer.encode_source(texts)]
+        found = translator.translate_batch(rows, beam_size=1, max_batch_size=2048, batch_type="tokens")
+        tokenizer.decode_target([[numbers[piece] for piece in each.hypotheses[0]] for each in found])
+
+    return call, tokens
+
+
+if __name__ == "__main__":
+    main()
