@@ -1,13 +1,18 @@
-"""What every test shares: TensorFlow quiet, and a disk that fills up."""
+"""What every test shares: TensorFlow quiet, a disk that fills up, and a browser."""
 
 import os
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+import hypothesis
 import pytest
 
+from .browser import NAMES, Browser, Page, find
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+hypothesis.settings.register_profile("untimed", deadline=None)  # no timing decides a test
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture
@@ -24,3 +29,21 @@ def disk_of() -> Callable[[int], AbstractContextManager[None]]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
     return limited
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One real browser without a window for all tests."""
+    program = find()
+    if program is None:
+        pytest.skip(f"no browser: install Chromium, as one of {', '.join(NAMES)}")
+    with Browser(program) as started:
+        yield started
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A tab of its own for each test."""
+    page = browser.page()
+    yield page
+    page.close()

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 
 from keras_transformer import __version__
 
@@ -17,6 +18,8 @@ VERBS = {
     "train": "a translation model from parallel text, or from the phrasebook",
     "translate": "text, line by line",
     "evaluate": "BLEU, chrF and TER of a model, or of two",
+    "attention": "the heads of a model at work on a text, to look at",
+    "info": "what a model is: languages, network, scores, versions, files",
     "phrasebook": "sentence pairs of the embedded corpus",
     "walkthrough": "the worked examples of attention, step by step",
 }
@@ -44,17 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(verb: str, arguments: Sequence[str]) -> int:
-    module = import_module(f"keras_transformer.cli.{verb}")
-    description, _, example = (module.__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog=f"keras-transformer {verb}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=description,
-        epilog=example,
-    )
-    module.configure(parser)
     try:
-        module.run(parser.parse_args(arguments))
+        _call(import_module(f"keras_transformer.cli.{verb}"), verb, arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         # the reader has seen enough, as `head` has: nothing is left to say, not even at exit
@@ -66,3 +60,15 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
         print(f"keras-transformer {verb}: interrupted", file=sys.stderr)
         return 130
     return 0
+
+
+def _call(module: ModuleType, verb: str, arguments: Sequence[str]) -> None:
+    description, _, example = (module.__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog=f"keras-transformer {verb}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=description,
+        epilog=example,
+    )
+    module.configure(parser)
+    module.run(parser.parse_args(arguments))

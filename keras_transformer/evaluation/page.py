@@ -4,26 +4,18 @@ Whatever stands in a sentence is shown and never obeyed: it is escaped, its cont
 direction ends with it, and the page's policy runs no script but the page's own, which sorts.
 """
 
-import base64
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
-from keras_transformer import __version__
 from keras_transformer.evaluation.comparison import Comparison
 from keras_transformer.evaluation.differences import differences, folded
 from keras_transformer.evaluation.scores import Score, check_pairs, sentence_chrf
-from keras_transformer.explain.page import STYLE
+from keras_transformer.explain.document import document, escaped
 from keras_transformer.files import write_whole
 
 LIMIT = 100
 LONGEST = 1000  # characters of a sentence that are shown
-
-# Controls, which a page must not contain or which nobody would see, and half characters, which UTF-8 lacks.
-_UNSEEN = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t"}
-_UNSEEN |= {0x7F: 0x2421, **dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000)], 0xFFFD)}
 
 _STYLE = """
 header, main, footer { max-width: 84rem; }
@@ -114,26 +106,14 @@ def page(
     if others is not None:
         orders.insert(1, ("ahead", f"most behind {names[1]}"))
     buttons = "\n".join(
-        f'<button type="button" data-by="{by}" aria-pressed="{pressed}">{_text(says)}</button>'
+        f'<button type="button" data-by="{by}" aria-pressed="{pressed}">{escaped(says)}</button>'
         for (by, says), pressed in zip(orders, ("true", "false", "false"), strict=False)
     )
-    policy = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{policy}'; base-uri 'none'">
-<title>The worst sentences</title>
-<style>{STYLE}{_STYLE}</style>
-</head>
-<body>
-<header>
+    body = f"""<header>
 <h1>The worst sentences</h1>
 <p>{_summary(len(sentences), sum(exact), len(shown), others is not None)}</p>
 <p><mark>Marked so</mark> are words of a translation that the reference does not have there,
-<mark class="lost">and so</mark> words of the reference that {_text(names[0])} lacks.</p>
+<mark class="lost">and so</mark> words of the reference that {escaped(names[0])} lacks.</p>
 {_scores(scores, compared, names)}
 <nav aria-label="Order" hidden>
 {buttons}
@@ -143,12 +123,8 @@ def page(
 <ol class="sentences">
 {items}
 </ol>
-</main>
-<footer><p>Made by <code>keras-transformer evaluate</code>, version {escape(__version__)}.</p></footer>
-<script>{_SCRIPT}</script>
-</body>
-</html>
-"""
+</main>"""
+    return document("The worst sentences", body, "evaluate", _STYLE, _SCRIPT)
 
 
 def worst(sentences: Sequence[Sentence], limit: int = LIMIT) -> list[Sentence]:
@@ -205,10 +181,10 @@ def _scores(scores: Sequence[Score], compared: Sequence[Comparison], names: tupl
         if score.name in against:
             cells += [f"{against[score.name].other:.2f}", f"{against[score.name].p:.3f}"]
         figures = "".join(f"<td>{cell}</td>" for cell in cells)
-        rows.append(f'<tr><th scope="row">{_text(score.name)}</th>{figures}</tr>')
-    signatures = "<br>".join(_text(f"{score.name}: {score.signature}") for score in scores)
+        rows.append(f'<tr><th scope="row">{escaped(score.name)}</th>{figures}</tr>')
+    signatures = "<br>".join(escaped(f"{score.name}: {score.signature}") for score in scores)
     return f"""<div class="scroll" tabindex="0"><table>
-<thead><tr>{"".join(f'<th scope="col">{_text(head)}</th>' for head in heads)}</tr></thead>
+<thead><tr>{"".join(f'<th scope="col">{escaped(head)}</th>' for head in heads)}</tr></thead>
 <tbody>
 {chr(10).join(rows)}
 </tbody></table></div>
@@ -227,9 +203,9 @@ def _item(each: Sentence, names: tuple[str, str], lowercase: bool) -> str:
     if each.other is not None and each.other_chrf is not None:
         other = _cut(each.other)
         cells.append((names[1], _marked(other, differences(reference, other, lowercase)[1], "wrong")))
-        head.append(f"{_text(names[1])} <b>{each.other_chrf:.1f}</b>")
+        head.append(f"{escaped(names[1])} <b>{each.other_chrf:.1f}</b>")
     texts = "\n".join(
-        f'<div><dt>{_text(name)}</dt><dd dir="auto">{text or "<i>nothing</i>"}</dd></div>'
+        f'<div><dt>{escaped(name)}</dt><dd dir="auto">{text or "<i>nothing</i>"}</dd></div>'
         for name, text in cells
     )
     return f"""<li data-line="{each.line}" data-chrf="{each.chrf:.4f}" data-ahead="{each.ahead:.4f}">
@@ -242,13 +218,9 @@ def _item(each: Sentence, names: tuple[str, str], lowercase: bool) -> str:
 def _marked(text: str, places: Iterable[slice], kind: str) -> str:
     parts, done = [], 0
     for place in places:
-        parts += [_text(text[done : place.start]), f'<mark class="{kind}">{_text(text[place])}</mark>']
+        parts += [escaped(text[done : place.start]), f'<mark class="{kind}">{escaped(text[place])}</mark>']
         done = place.stop
-    return "".join([*parts, _text(text[done:])])
-
-
-def _text(text: str) -> str:
-    return escape(text.translate(_UNSEEN))
+    return "".join([*parts, escaped(text[done:])])
 
 
 def _cut(text: str) -> str:

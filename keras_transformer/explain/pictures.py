@@ -19,9 +19,8 @@ from keras_transformer.explain.content import Picture
 # Colours that a page replaces by its own, so that a picture follows its light or dark theme.
 INK, PAPER = "#1d2733", "#fffffe"
 # Colour-blind-safe: more is darker, in steps of CIELAB lightness (92, 77, ... 17) that the eye sees as even.
-WEIGHTS = LinearSegmentedColormap.from_list(
-    "weights", ["#e0eaf0", "#96c5db", "#559ec3", "#1d76a6", "#00507f", "#012a55"]
-)
+STEPS = ("#e0eaf0", "#96c5db", "#559ec3", "#1d76a6", "#00507f", "#012a55")
+WEIGHTS = LinearSegmentedColormap.from_list("weights", STEPS)
 HIDDEN_OR_SEEN = ListedColormap(["#e0eaf0", "#00507f"])
 SIGNED = matplotlib.colormaps["RdBu_r"]
 

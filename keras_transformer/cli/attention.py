@@ -1,0 +1,89 @@
+"""Look at the heads of a model while it translates a text: who looks at whom, in every layer and head. As one
+HTML page to explore, or as a PNG picture.
+
+examples:
+  keras-transformer attention build/demo/run "Je suis étudiant."
+  keras-transformer attention build/demo/run "Je suis étudiant." --output heads.html
+  keras-transformer attention build/demo/run "Je suis étudiant." --target "I am a teacher."
+  keras-transformer attention build/demo/run "Je suis étudiant." --output all.png
+  keras-transformer attention build/demo/run - --kind input-output --layer 3 --head 1 --output head.png < text
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from keras_transformer.cli import CommandError
+from keras_transformer.cli.lines import STANDARD_INPUT, read_lines, write_lines
+
+DEFAULT = Path("attention.html")
+SUFFIXES = (".html", ".png")
+KINDS = ("input-input", "output-output", "input-output")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="a run directory or a .keras file")
+    parser.add_argument(
+        "text", metavar="TEXT", help="what the model translates; - is standard input, as one text"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=DEFAULT,
+        metavar="F",
+        help=f"F.html, a page, or F.png, a picture ({DEFAULT}); written anew if it is there",
+    )
+    parser.add_argument(
+        "--target", metavar="TEXT", help="the translation to look at, instead of the model's own"
+    )
+    shown = parser.add_argument_group(
+        "what is shown", "a picture has all that is not said; a page has everything, and opens there"
+    )
+    shown.add_argument("--kind", choices=KINDS, metavar="NAME", help=", ".join(KINDS))
+    shown.add_argument("--layer", type=int, metavar="N", help="counted from 1")
+    shown.add_argument("--head", type=int, metavar="N", help="counted from 1")
+    parser.set_defaults(misused=parser.error)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Look, write, say where; what can fail does so before a model is loaded."""
+    _check(arguments)
+    text = arguments.text
+    if text == str(STANDARD_INPUT):
+        text = "\n".join(read_lines(STANDARD_INPUT))
+    if not text.strip():
+        raise CommandError("there is nothing to look at in an empty text: give it a word.")
+    from keras_transformer.cli.models import load_model
+
+    model = load_model(arguments.model)
+    from keras_transformer.explain.attention_page import attention_page
+    from keras_transformer.explain.attention_picture import attention_png
+    from keras_transformer.explain.heads import Choice, heads_of
+    from keras_transformer.files import write_whole
+
+    choice = Choice(arguments.kind, arguments.layer, arguments.head)
+    try:
+        heads = heads_of(model, text, arguments.target)
+        is_page = arguments.output.suffix == ".html"
+        content = attention_page(heads, choice).encode() if is_page else attention_png(heads, choice)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    for notice in heads.cut:
+        print(f"notice: {notice}", file=sys.stderr)
+    write_whole(arguments.output, content)
+    if arguments.target is None:
+        write_lines([f"translation: {heads.translation}"])
+    write_lines([f"wrote {arguments.output} ({len(content) / 1000:,.0f} kB)"])
+    if is_page:
+        write_lines([f"look at it: python -m webbrowser {arguments.output.resolve().as_uri()}"])
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    output = arguments.output
+    if output.suffix not in SUFFIXES:
+        arguments.misused(f"--output must end with {' or '.join(SUFFIXES)}; got {output}")
+    if output.is_dir():
+        raise CommandError(f"{output} is a directory: --output names the file to write.")
+    if not output.parent.is_dir():
+        raise CommandError(f"{output.parent} is no directory: make it, or name another file than {output}.")
