@@ -32,18 +32,18 @@ def main() -> None:
     data, run = options.data / options.side, options.run or Path("build/quality") / options.side
     minutes = _train(data, run, ["--steps", "200"] if options.quick else [])
     figures: dict[str, object] = {"training minutes": minutes}
-    for split in ("val", "test_2016_flickr"):
-        result = _evaluate(data, run, split, options.side)
-        figures[split] = {score["name"]: score for score in result["scores"]}
-        print(split, {score["name"]: round(score["value"], 2) for score in result["scores"]})
     ratios = {}
-    if options.side == "tokenized":
-        bleu = figures["test_2016_flickr"]["BLEU"]
-        ratios["greedy/published"] = {
-            "median": bleu["value"] / PUBLISHED,
-            "low": bleu["low"] / PUBLISHED,
-            "high": bleu["high"] / PUBLISHED,
-        }
+    for split in ("val", "test_2016_flickr"):
+        for search, beam in (("greedy", 1), ("beam5", 5)):
+            result = _evaluate(data, run, split, options.side, beam)
+            figures[f"{split} {search}"] = {score["name"]: score for score in result["scores"]}
+            print(split, search, {score["name"]: round(score["value"], 2) for score in result["scores"]})
+            if options.side == "tokenized" and split != "val":
+                bleu = figures[f"{split} {search}"]["BLEU"]
+                ratios[f"{search}/published"] = {
+                    name: bleu[key] / PUBLISHED
+                    for name, key in (("median", "value"), ("low", "low"), ("high", "high"))
+                }
     measure.report("quality", ["tensorflow", "keras", "sacrebleu"], figures, ratios, options.json)
 
 
@@ -64,11 +64,14 @@ def _train(data: Path, run: Path, more: list[str]) -> float | None:
     return None if begun else round((time.monotonic() - start) / 60, 1)
 
 
-def _evaluate(data: Path, run: Path, split: str, side: str) -> dict:
+def _evaluate(data: Path, run: Path, split: str, side: str, beam: int) -> dict:
     scoring = ["--tokenize", "none"] if side == "tokenized" else []
     files = ["--source", data / f"{split}.en", "--reference", data / f"{split}.de"]
     done = subprocess.run(
-        [*COMMAND, "evaluate", run, *files, *scoring, "--json"], check=True, stdout=subprocess.PIPE, text=True
+        [*COMMAND, "evaluate", run, *files, *scoring, "--beam", str(beam), "--json"],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     return json.loads(done.stdout)
 

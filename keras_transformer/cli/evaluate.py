@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli import CommandError
+from keras_transformer.cli.models import configure_search, load_model, search_options
 
 STANDARD_INPUT = Path("-")
 SIGNIFICANT = 0.05
@@ -38,12 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--worst", type=Path, metavar="F.html", help="write a page with the worst sentences")
     parser.add_argument("--json", action="store_true", help="one JSON object")
+    configure_search(parser)
     parser.set_defaults(misused=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, translate, score, print; what can fail does so before a model is loaded."""
-    from keras_transformer.cli.models import load_model
     from keras_transformer.text.corpus import CorpusError
 
     systems = [(arguments.model or arguments.translations, arguments.model is not None)]
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
     models = [load_model(path) if is_model else None for path, is_model in systems]
     try:
         translated = [
-            columns.pop(0) if model is None or sources is None else _translate(model, sources)
+            columns.pop(0) if model is None or sources is None else _translate(model, sources, arguments)
             for model in models
         ]
         _evaluate(arguments, sources, references, translated, [str(path) for path, _ in systems])
@@ -100,9 +101,9 @@ def _read(paths: list[Path], reference: Path) -> tuple[list[list[str]], list[str
     return columns, references
 
 
-def _translate(model: Any, sources: list[str]) -> list[str]:
+def _translate(model: Any, sources: list[str], arguments: argparse.Namespace) -> list[str]:
     print(f"translating {len(sources):,} sentences", file=sys.stderr, flush=True)
-    return model.translate(sources)
+    return model.translate(sources, **search_options(arguments))
 
 
 def _evaluate(

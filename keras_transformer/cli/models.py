@@ -1,7 +1,8 @@
-"""How a verb opens the MODEL that it was given."""
+"""How a verb opens the MODEL that it was given, and how that searches for its answers."""
 
+import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keras_transformer.cli import CommandError, loading
 
@@ -17,3 +18,29 @@ def load_model(path: Path) -> "TranslationModel":
         return loading.load("keras_transformer.models.translation").TranslationModel.load(path)
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from error
+
+
+def configure_search(parser: argparse.ArgumentParser) -> None:
+    """The options of a verb whose model translates."""
+    parser.add_argument(
+        "--beam", type=_width, default=1, metavar="N", help="answers kept while searching; 1 is greedy (1)"
+    )
+    parser.add_argument(
+        "--length-penalty",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="the power of its length that an answer's score is divided by; more is longer (1.0)",
+    )
+
+
+def search_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What was said of them, for the model."""
+    return {"beam": arguments.beam, "length_penalty": arguments.length_penalty}
+
+
+def _width(text: str) -> int:
+    width = int(text)
+    if width < 1:
+        raise argparse.ArgumentTypeError(f"a beam keeps at least 1 answer; got {width}")
+    return width

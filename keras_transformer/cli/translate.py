@@ -1,17 +1,33 @@
-"""Translate text, line by line.
+"""Translate text, line by line: a line out for each line in, as soon as it is there.
 
 examples:
   echo "Je suis étudiant." | keras-transformer translate build/demo/run
   keras-transformer translate build/demo/run --input letters.txt > letters.en
+  keras-transformer translate build/demo/run --input letters.txt --beam 5 --scores
 """
 
 import argparse
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
-from keras_transformer.cli.lines import STANDARD_INPUT, read_lines, write_lines
+from keras_transformer.cli import CommandError
+from keras_transformer.cli.answers import Form, Translate, answers, configure_answers
+from keras_transformer.cli.lines import STANDARD_INPUT, Lines, interrupt_held_back, write_line
+from keras_transformer.text.sentences import Count, Lengths, Parts
 
-CHUNK = 1024
+if TYPE_CHECKING:
+    from keras_transformer.models.translation import TranslationModel
+
+FIRST_CHUNK, LARGEST_CHUNK = 2**14, 2**18  # bytes
+CHUNK_SECONDS = 5.0  # a chunk that took less is followed by one of twice the size
+LOG_EVERY = 30.0
+ENOUGH_LINES = 100  # to tell from them what a model is used to
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -20,13 +36,137 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input", type=Path, default=STANDARD_INPUT, metavar="F", help="text; - is standard input"
     )
+    configure_answers(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Chunks of lines in, as many lines out; what is printed is never lost."""
-    lines = read_lines(arguments.input)
-    from keras_transformer.cli.models import load_model
+    with Lines.of(arguments.input) as lines:
+        from keras_transformer.cli.models import load_model
 
-    model = load_model(arguments.model)
-    while chunk := list(islice(lines, CHUNK)):
-        write_lines(model.translate(chunk))
+        model = load_model(arguments.model)
+        if model.tokenizer is None:
+            raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
+        tokenizer = model.tokenizer
+        languages = f" {tokenizer.source_lang} to {tokenizer.target_lang}" if tokenizer.source_lang else ""
+        where = " from the terminal; Ctrl-D ends" if lines.from_terminal else " ..."
+        print(f"Translating{languages}{where}", file=sys.stderr, flush=True)
+        count = partial(_tokens, model)
+        lengths = lengths_known(arguments.model, model, count)
+        translate, form = answers(model, arguments)
+        if lines.waiting():
+            translate(["."])  # what the first call costs is spent while nobody waits
+        with Progress(lines, lengths) as progress:
+            for chunk in chunks(lines):
+                progress.begin()
+                parts = [Parts.of(line, count, lengths) for line in chunk]
+                for line, divided in translated(parts, translate, form):
+                    with interrupt_held_back():
+                        write_line(line)
+                        progress.count(divided)
+                progress.end()
+
+
+def _tokens(model: "TranslationModel", text: str) -> int:
+    return len(model.tokenizer.encode_source([text])[0]) if model.tokenizer else 0
+
+
+def lengths_known(path: Path, model: "TranslationModel", count: Count) -> Lengths:
+    """The lengths that a run's model learned, told from the held-out lines of its corpus.
+
+    A .keras file without its run says nothing of them: each of its sentences by itself then, and none longer
+    than the recipe allows by itself.
+    """
+    from keras_transformer.training.recipe import Recipe
+    from keras_transformer.training.run import Run
+
+    run = Run(path if path.is_dir() else path.parent)
+    try:
+        sources = [pair.source for pair in run.read_pairs("valid.jsonl")]
+    except FileNotFoundError:
+        sources = []
+    except (ValueError, TypeError) as error:
+        raise CommandError(f"{run.path / 'valid.jsonl'} is damaged: {error}") from error
+    known = Lengths(0, Recipe.max_tokens)
+    if len(sources) >= ENOUGH_LINES:
+        known = Lengths.seen_in(sources, count)
+    return Lengths(*(min(length, model.network.max_length) for length in known))
+
+
+def chunks(lines: Lines) -> Iterator[list[str]]:
+    """What is there, in the order it came: soon a first few lines, then enough for good batches."""
+    most = FIRST_CHUNK
+    while chunk := lines.take(most):
+        began = time.monotonic()
+        yield chunk
+        if time.monotonic() - began < CHUNK_SECONDS:
+            most = min(2 * most, LARGEST_CHUNK)
+
+
+def translated(lines: list[Parts], translate: Translate, form: Form) -> Iterator[tuple[str, int]]:
+    """What is printed of each line, and how many of its sentences were divided."""
+    texts = [text for line in lines for text in line.texts]
+    found = iter(translate(texts) if texts else [])
+    for line in lines:
+        yield form(line, list(islice(found, len(line.texts)))), line.divided
+
+
+class Progress:
+    """What stderr says: a line that moves in a terminal, one now and then in a log, and what was done.
+
+    Where the results go to a terminal they are what is seen to move.
+    """
+
+    def __init__(self, lines: Lines, lengths: Lengths) -> None:
+        self._lines, self._lengths = lines, lengths
+        self._done = self._divided = 0
+        self._worked = 0.0  # seconds; waiting for input is none of it
+        self._moving = sys.stderr.isatty() and not sys.stdout.isatty()
+        self._shown = self._began = time.monotonic()
+
+    def begin(self) -> None:
+        """A chunk has come."""
+        self._began = time.monotonic()
+
+    def count(self, divided: int) -> None:
+        """A line is printed."""
+        self._done += 1
+        self._divided += divided
+
+    def end(self) -> None:
+        """The chunk is printed."""
+        now = time.monotonic()
+        self._worked += now - self._began
+        if self._moving or (now - self._shown >= LOG_EVERY and not sys.stdout.isatty()):
+            self._shown = now
+            share = f", {self._lines.read / self._lines.size:.0%}" if self._lines.size else ""
+            self._say(f"{self._rate()}{share}", end="" if self._moving else "\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is BrokenPipeError:
+            return
+        if kind is None and (self._moving or self._done > 1):
+            self._say(self._rate())
+        if kind is not None and self._done:
+            self._say(f"{_counted(self._done, 'line')} done")
+        if self._divided:
+            self._say(
+                f"{_counted(self._divided, 'sentence')} longer than the {self._lengths.longest} tokens "
+                "that the model learned from: translated in pieces"
+            )
+
+    def _rate(self) -> str:
+        rate = self._done / self._worked if self._worked else 0.0
+        return f"{_counted(self._done, 'line')}, {self._worked:.1f} s, {rate:,.0f} lines/s"
+
+    def _say(self, line: str, end: str = "\n") -> None:
+        print(f"\r\x1b[K{line}" if self._moving else line, end=end, file=sys.stderr, flush=True)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
