@@ -11,9 +11,7 @@ Everything of the recipe that is not said follows from the size of the corpus, a
 
 import argparse
 import sys
-from collections.abc import Iterable
 from dataclasses import MISSING, fields
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +35,7 @@ RECIPE_HELP = {
     "smoothing": "label smoothing",
     "clip": "largest norm of the gradients; 0 is none",
     "average": "decay of the moving average of the weights; 0 is none",
+    "average_last": "average the weights at so many last validations instead; 0 is not",
     "validate_every": "steps between two validations; each writes a checkpoint",
     "patience": "validations without a better BLEU before the run stops; 0 is never",
     "precision": "float32 or bfloat16; unsaid: what this machine is fast at",
@@ -129,48 +128,31 @@ def _train(directory: Any, recipe: Any) -> None:
 
 def _about(arguments: argparse.Namespace) -> dict[str, Any]:
     """What was asked for, as run.json keeps it; every problem of the command line at once."""
+    from keras_transformer.training.corpus import Corpus
     from keras_transformer.training.recipe import Recipe
 
-    ways = [name for name in ("source", "pairs", "phrasebook") if getattr(arguments, name)]
-    problems = []
-    if len(ways) != 1:
-        problems.append(
-            "name one corpus: --source and --target, --pairs, or --phrasebook"
-            + (f"; got {' and '.join('--' + way for way in ways)}" if ways else "")
-        )
-    for one, other in (("source", "target"), ("valid_source", "valid_target")):
-        if bool(getattr(arguments, one)) != bool(getattr(arguments, other)):
-            problems.append(f"--{one} and --{other} go together".replace("_", "-"))
-    languages = (arguments.source_lang, arguments.target_lang)
-    if arguments.phrasebook:
-        languages = tuple(arguments.phrasebook.partition("-")[::2])
-    elif not all(languages):
-        problems.append("--source-lang and --target-lang are needed: the model is told what it translates")
+    problems, about = [], {}
+    try:
+        about = Corpus(**_corpus(arguments)).as_run()
+    except ValueError as error:
+        problems.append(str(error))
     try:
         Recipe.for_corpus(LARGE, **_said(arguments))
     except ValueError as error:
         problems.append(str(error))
     if problems:
         raise CommandError("; ".join(problems))
+    return {**about, "recipe": _said(arguments)}
+
+
+def _corpus(arguments: argparse.Namespace) -> dict[str, Any]:
+    from keras_transformer.training.corpus import Corpus
+
+    given = {field.name: getattr(arguments, field.name) for field in fields(Corpus)}
     return {
-        "source_lang": languages[0],
-        "target_lang": languages[1],
-        "corpus": {name: _plain(getattr(arguments, name)) for name in CORPUS},
-        "recipe": _said(arguments),
+        name: [str(path) for path in value] if isinstance(value, list) else value
+        for name, value in given.items()
     }
-
-
-CORPUS = (
-    "source",
-    "target",
-    "pairs",
-    "phrasebook",
-    "valid_source",
-    "valid_target",
-    "max_words",
-    "max_ratio",
-    "keep_duplicates",
-)
 
 
 def _said(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -179,55 +161,28 @@ def _said(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _refuse(arguments: argparse.Namespace, why: str) -> None:
-    options = (*CORPUS, "source_lang", "target_lang", *RECIPE_HELP, "separate")
+    options = (*_corpus(arguments), *RECIPE_HELP, "separate")
     values = {name: getattr(arguments, name) for name in options}
     given = [name for name, value in values.items() if value is not None and value is not False]
     if given:
         raise CommandError(f"{why}: leave out {', '.join('--' + name.replace('_', '-') for name in given)}.")
 
 
-def _plain(value: Any) -> Any:
-    return [str(path) for path in value] if isinstance(value, list) else value
-
-
 def _prepare(directory: Any, about: dict[str, Any]) -> None:
-    from keras_transformer.text.cleaning import CleaningRules
+    from keras_transformer.training.corpus import Corpus
     from keras_transformer.training.precision import fastest_precision
     from keras_transformer.training.prepare import prepare
-    from keras_transformer.training.recipe import PHRASEBOOK
 
-    corpus = about["corpus"]
-    limits = {name: corpus[name] for name in ("max_words", "max_ratio") if corpus[name] is not None}
-    phrasebook = PHRASEBOOK if corpus["phrasebook"] else {}
-    said = {"precision": fastest_precision(), **phrasebook, **about["recipe"]}
     try:
-        training, valid = _pairs(about)
-        rules = CleaningRules(
-            **limits, drop_duplicates=not (corpus["keep_duplicates"] or corpus["phrasebook"])
-        )
-        prepare(directory, about, training, valid, rules, said, _tell)
+        corpus = Corpus.from_run(about)
+        training, valid = corpus.read()
+        usual = {"precision": fastest_precision(), **corpus.usual()}
+        prepare(directory, about, training, valid, corpus.rules(), about["recipe"], _tell, usual)
     except ValueError as error:  # a corpus, a rule, a vocabulary: each says what it needs
         raise CommandError(str(error)) from error
 
 
-def _pairs(about: dict[str, Any]) -> tuple[Iterable[Any], Iterable[Any] | None]:
-    from keras_transformer.text.corpus import read_pairs, read_parallel
-    from keras_transformer.text.phrasebook import learned_whole, phrasebook
-
-    def paths(name: str) -> list[Path]:
-        return [Path(name) for name in about["corpus"][name] or []]
-
-    if direction := about["corpus"]["phrasebook"]:
-        phrases = learned_whole(direction) * REPEATED
-        return chain(phrases, phrasebook(direction, "train", PHRASES)), phrasebook(direction, "valid", 500)
-    valid = read_parallel(paths("valid_source"), paths("valid_target")) if paths("valid_source") else None
-    if paths("pairs"):
-        return read_pairs(paths("pairs"), about["source_lang"], about["target_lang"]), valid
-    return read_parallel(paths("source"), paths("target")), valid
-
-
 LARGE = 10**9  # pairs: what no corpus would allow is refused before one is read
-PHRASES, REPEATED = 60_000, 20
 
 
 def _tell(line: str) -> None:

@@ -53,6 +53,18 @@ class BatchPlan:
                 yield self.buckets[bucket], indices
             passed, epoch = passed + len(planned), epoch + 1
 
+    def epoch(self, number: int) -> list[tuple[Bucket, Indices]]:
+        """Every pair once, in an order of its own: nothing waits, a bucket may end with a short batch."""
+        rng = np.random.default_rng((self.seed, number))
+        queue = rng.permutation(len(self._bucket_of))
+        bucket_of = self._bucket_of[queue]
+        planned = []
+        for place, bucket in enumerate(self.buckets):
+            members = queue[bucket_of == place]
+            ends = range(bucket.rows, len(members), bucket.rows)
+            planned += [(bucket, batch) for batch in np.split(members, ends) if len(batch)]
+        return [planned[place] for place in rng.permutation(len(planned))]
+
     def batches_per_epoch(self) -> int:
         """About how many batches show every pair once."""
         rows = np.bincount(self._bucket_of, minlength=len(self.buckets))

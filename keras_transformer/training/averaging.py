@@ -1,9 +1,22 @@
-"""The moving average of the weights: steadier than any of them, and what is validated and kept."""
+"""The average of the weights: steadier than any of them, and what is validated and kept."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
+
+
+def mean(states: Iterable[Sequence[NDArray[Any]]]) -> list[NDArray[np.float32]]:
+    """The same weights at several times -> their mean, summed in float32; one state at a time is read."""
+    count = 0
+    total: list[NDArray[np.float32]] = []
+    for count, state in enumerate(states, start=1):
+        weights = [np.asarray(weight, np.float32) for weight in state]
+        total = weights if count == 1 else [one + other for one, other in zip(total, weights, strict=True)]
+    return [weight / np.float32(count) for weight in total]
 
 
 class MovingAverage(keras.callbacks.Callback):

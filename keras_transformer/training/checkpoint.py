@@ -37,18 +37,25 @@ def restore(path: Path, variables: Sequence[Any]) -> dict[str, Any]:
     return dict(progress)
 
 
-def _read(path: Path) -> tuple[Any, list[Any]]:
+def read(path: Path, places: Sequence[int]) -> list[Any]:
+    """Of the variables that `save` was given those at these places, and no other is read."""
+    return _read(path, places)[1]
+
+
+def _read(path: Path, places: Sequence[int] | None = None) -> tuple[Any, list[Any]]:
     with path.open("rb") as file:
         try:
             with np.load(file, allow_pickle=False) as archive:
                 progress = json.loads(str(archive["progress"]))
-                return progress, [archive[name] for name in sorted(set(archive.files) - {"progress"})]
+                names = sorted(set(archive.files) - {"progress"})
+                chosen = names if places is None else [names[place] for place in places]
+                return progress, [archive[name] for name in chosen]
         except Exception as error:  # zipfile and NumPy have one of their own for each kind of damage
             raise CheckpointError(
                 f"{path} is damaged ({error}): remove it, and the run goes on from the checkpoint before it."
             ) from error
 
 
-def latest(directory: Path) -> Path | None:
-    """The newest checkpoint of a run, if it has one."""
-    return max(directory.glob("step-*.npz"), default=None)
+def kept(directory: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first."""
+    return sorted(directory.glob("step-*.npz"))

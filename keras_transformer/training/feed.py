@@ -16,6 +16,7 @@ from keras_transformer.text.token_store import TokenStore
 
 IDS = tf.TensorSpec((None, None), tf.int32)
 WEIGHTS = tf.TensorSpec((None, None), tf.float32)
+EXAMPLE = ({"source": IDS, "target": IDS}, IDS)
 
 
 def feed(store: TokenStore, plan: BatchPlan, start_id: int, start: int = 0, accumulate: int = 1) -> Any:
@@ -29,15 +30,13 @@ def feed(store: TokenStore, plan: BatchPlan, start_id: int, start: int = 0, accu
     def elements() -> Iterator[Any]:
         planned = plan.batches(start * accumulate)
         while True:
-            group = [_example(store, start_id, *batch) for batch in islice(planned, accumulate)]
+            group = [example(store, start_id, *batch) for batch in islice(planned, accumulate)]
             tokens = sum(np.count_nonzero(labels) for _, labels in group)
             for inputs, labels in group:
                 weights = ((labels != 0) * (accumulate / tokens)).astype(np.float32)
                 yield (inputs, labels) if accumulate == 1 else (inputs, labels, weights)
 
-    signature: tuple[Any, ...] = ({"source": IDS, "target": IDS}, IDS)
-    if accumulate > 1:
-        signature = (*signature, WEIGHTS)
+    signature = EXAMPLE if accumulate == 1 else (*EXAMPLE, WEIGHTS)
     return tf.data.Dataset.from_generator(elements, output_signature=signature).prefetch(2)
 
 
@@ -48,9 +47,10 @@ def shifted(labels: NDArray[np.int32], start_id: int) -> NDArray[np.int32]:
     return np.where(labels == 0, 0, target)
 
 
-def _example(
+def example(
     store: TokenStore, start_id: int, bucket: Bucket, indices: NDArray[np.int64]
 ) -> tuple[dict[str, NDArray[np.int32]], NDArray[np.int32]]:
+    """One batch: ({"source" (B, S), "target" (B, T)}, labels (B, T))."""
     labels = store.rows(1, indices, bucket.target_length)
     source = store.rows(0, indices, bucket.source_length)
     return {"source": source, "target": shifted(labels, start_id)}, labels

@@ -32,14 +32,45 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         return {**super().get_config(), "smoothing": self.smoothing}
 
 
+def smoothed_cross_entropy(labels: Tensor, logits: Tensor, smoothing: Tensor) -> Tensor:
+    """(B, T), (B, T, V) -> the loss of each token (B, T), 0 where the label is padding.
+
+    Its gradient is written by hand: it keeps the logits and a number a token, and computes the
+    probabilities again, where TensorFlow's keeps them all, as large as the logits.
+    """
+    labels = tf.cast(labels, tf.int32)
+
+    @tf.custom_gradient
+    def of(logits: Tensor) -> Any:
+        loss, normaliser = _loss(labels, logits, smoothing)
+        return loss, lambda upstream: _gradient(labels, logits, smoothing, normaliser, upstream)
+
+    return of(logits)
+
+
 # XLA for these lines alone: fused, the passes over the (tokens, V) logits, forward and back, take an
 # eighth of the time that TensorFlow's kernels take one after the other (docs/decisions/loss-under-xla.md).
 @tf.function(jit_compile=True, reduce_retracing=True)
-def smoothed_cross_entropy(labels: Tensor, logits: Tensor, smoothing: Tensor) -> Tensor:
-    """(B, T), (B, T, V) -> the loss of each token (B, T), 0 where the label is padding."""
+def _loss(labels: Tensor, logits: Tensor, smoothing: Tensor) -> tuple[Tensor, Tensor]:
+    """-> loss (B, T), log of the sum of exp(logits) (B, T, 1)."""
+    logits = tf.cast(logits, tf.float32)
+    normaliser = tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
+    loss = tf.reduce_sum(_expected(labels, logits, smoothing) * (normaliser - logits), axis=-1)
+    return tf.where(labels == 0, 0.0, loss), normaliser
+
+
+@tf.function(jit_compile=True, reduce_retracing=True)
+def _gradient(
+    labels: Tensor, logits: Tensor, smoothing: Tensor, normaliser: Tensor, upstream: Tensor
+) -> Tensor:
+    """What comes back for each loss (B, T) -> for each logit: probability - expected, times that."""
+    probability = tf.exp(tf.cast(logits, tf.float32) - normaliser)
+    upstream = tf.where(labels == 0, 0.0, upstream)[..., None]
+    return tf.cast((probability - _expected(labels, logits, smoothing)) * upstream, logits.dtype)
+
+
+def _expected(labels: Tensor, logits: Tensor, smoothing: Tensor) -> Tensor:
+    """q, (B, T, V); under XLA it never exists in memory."""
     vocabulary = tf.shape(logits)[-1]
-    labels = tf.cast(labels, tf.int32)
     spread = smoothing / tf.cast(vocabulary, tf.float32)
-    expected = tf.one_hot(labels, vocabulary, on_value=1.0 - smoothing + spread, off_value=spread)
-    loss = tf.nn.softmax_cross_entropy_with_logits(expected, tf.cast(logits, tf.float32))
-    return tf.where(labels == 0, 0.0, loss)
+    return tf.one_hot(labels, vocabulary, on_value=1.0 - smoothing + spread, off_value=spread)

@@ -26,6 +26,7 @@ def prepare(
     rules: CleaningRules,
     said: dict[str, Any],
     tell: Tell,
+    usual: dict[str, Any] | None = None,
 ) -> Recipe:
     """Everything that training reads. The recipe is written last: with it, a run is prepared.
 
@@ -46,7 +47,7 @@ def prepare(
             "both are needed. Give more pairs, or files of your own with --valid-source and --valid-target."
         )
     run.write_pairs("valid.jsonl", validation)
-    recipe = Recipe.for_corpus(count, **said)
+    recipe = Recipe.for_corpus(count, usual, **said)
     tell(f"{count:,} pairs to train on, {len(validation):,} held out for scores")
     tokenizer = Tokenizer.train(
         run.read_pairs(SPOOL),

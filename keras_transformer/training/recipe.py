@@ -1,10 +1,12 @@
 """What a training run does, all of it said: a recipe. What depends on the corpus' size follows from it."""
 
 import math
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
-from keras_transformer.models.network import PRESETS
+from keras_transformer.models.network import PRESETS, Network
+from keras_transformer.settings import Settings
 
 SCHEDULES = ("cosine", "inverse-sqrt")
 PRECISIONS = ("float32", "bfloat16")
@@ -12,7 +14,7 @@ TOKENIZERS = ("bpe", "unigram")
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Settings):
     """The choices of a run. Every problem is reported at once."""
 
     preset: str = "tiny"
@@ -32,6 +34,7 @@ class Recipe:
     smoothing: float = 0.1
     clip: float = 1.0  # the norm of the gradients; 0 is none
     average: float = 0.998  # decay of the moving average of the weights; 0 is none
+    average_last: int = 0  # the mean of the weights at so many last validations instead; 0 is none
     validate_every: int = 250
     patience: int = 0  # validations without a better BLEU before the run stops; 0 is never
     precision: str = "float32"
@@ -48,21 +51,18 @@ class Recipe:
             )
             if getattr(self, name) not in choices
         ]
-        problems += [
-            f"{name} must be at least 1; got {getattr(self, name)}"
-            for name in ("max_tokens", "tokens", "accumulate", "steps", "warm_up", "validate_every")
-            if getattr(self, name) < 1
-        ]
-        problems += [
-            f"{name} must be at least 0 and below 1; got {getattr(self, name)}"
-            for name in ("dropout", "attention_dropout", "inner_dropout", "smoothing", "average")
-            if not 0 <= getattr(self, name) < 1
-        ]
-        problems += [
-            f"{name} must be at least 0 and finite; got {getattr(self, name)}"
-            for name in ("clip", "patience", "seed")
-            if not 0 <= getattr(self, name) < math.inf
-        ]
+        problems += self._not_whole(
+            1, "max_tokens", "tokens", "accumulate", "steps", "warm_up", "validate_every"
+        )
+        problems += self._not_whole(0, "patience", "average_last", "seed")
+        problems += self._not_shares("dropout", "attention_dropout", "inner_dropout", "smoothing", "average")
+        if not 0 <= self.clip < math.inf:
+            problems.append(f"clip must be at least 0 and finite; got {self.clip}")
+        if self.average and self.average_last:
+            problems.append(
+                "average and average_last are two ways to average: leave one out; "
+                f"got {self.average} and {self.average_last}"
+            )
         if self.seed >= 2**32:
             problems.append(f"seed must be below {2**32}; got {self.seed}")
         if not 0 < self.peak < math.inf:
@@ -77,24 +77,31 @@ class Recipe:
             raise ValueError("; ".join(problems))
 
     @classmethod
-    def for_corpus(cls, pairs: int, **said: Any) -> Self:
-        """The defaults for so many pairs, but for what was said."""
-        chosen = {**_by_size(pairs), **said}
+    def for_corpus(cls, pairs: int, usual: Mapping[str, Any] | None = None, **said: Any) -> Self:
+        """The defaults for so many pairs, but for what is usual for this corpus, and for what was said."""
+        other = {"average": 0.0} if said.get("average_last") else {}
+        chosen = {**_by_size(pairs), **(usual or {}), **other, **said}
         steps = chosen["steps"]
         chosen.setdefault("warm_up", max(1, min(1000, steps // 4)))
         chosen.setdefault("validate_every", max(1, steps // 16))
         return cls.from_dict(chosen)
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        known = [field.name for field in fields(cls)]
-        unknown = sorted(set(values) - set(known))
-        if unknown:
-            raise ValueError(f"a recipe has no {', '.join(unknown)}; it has {', '.join(known)}.")
-        return cls(**values)
+    def network(self) -> Network:
+        """What is trained."""
+        return Network.from_preset(self.preset, **self.regularisation())
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    def regularisation(self) -> dict[str, float]:
+        """The fields of the network that are not its preset's."""
+        return {name: getattr(self, name) for name in ("dropout", "attention_dropout", "inner_dropout")}
+
+    def is_over(self, history: Sequence[Mapping[str, float]]) -> bool:
+        """Whether validations with these scores end the run: the last step is taken, or patience is lost."""
+        return bool(history) and (history[-1]["step"] >= self.steps or self.lost_patience(history))
+
+    def lost_patience(self, history: Sequence[Mapping[str, float]]) -> bool:
+        """Whether the best BLEU is so many validations ago."""
+        bleu = [scores["bleu"] for scores in history]
+        return 0 < self.patience <= len(bleu) - 1 - bleu.index(max(bleu)) if bleu else False
 
 
 #: The phrasebook's grammar is small, regular and new in every sentence: few pieces, no dropout, two minutes.

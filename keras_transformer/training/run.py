@@ -1,6 +1,6 @@
 """A run directory: all that a training run reads and leaves, and the lock that keeps a second process out.
 
-run.json        languages, corpus, recipe: what was asked for
+run.json        languages, corpus, recipe: what was asked for, and of which versions
 cleaning.json   what was dropped from the corpus, and why
 tokenizer/      the SentencePiece models
 tokens/         the corpus as ids
@@ -16,14 +16,17 @@ import fcntl
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
+from keras_transformer import __version__
 from keras_transformer.files import write_whole
 from keras_transformer.text.corpus import Pair
 
 FORMAT = 1
 LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # of a process that got no further
+MADE_WITH = ("keras", "tensorflow", "numpy", "sentencepiece")
 
 
 class RunError(ValueError):
@@ -50,7 +53,7 @@ class Run:
             raise RunError(f"{self.path} exists and is no run: name a new or an empty directory.")
         self.path.mkdir(parents=True, exist_ok=True)
         with self._locked():
-            self.write("run.json", {"format": FORMAT, **about})
+            self.write("run.json", {"format": FORMAT, "versions": _versions(), **about})
 
     def _may_begin(self) -> bool:
         if not self.path.is_dir():
@@ -114,3 +117,10 @@ class Run:
         ) as file:  # bytes: only \n ends a line, not the U+2028 in a sentence
             for line in file:
                 yield Pair(*json.loads(line))
+
+
+def _versions() -> dict[str, str]:
+    """Of this package and of those that decide what a run gives; one that is not installed is left out."""
+    installed = {distribution.name.lower(): distribution.version for distribution in distributions()}
+    others = {name: installed[name] for name in MADE_WITH if name in installed}
+    return {"keras_transformer": __version__, **others}

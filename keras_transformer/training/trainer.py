@@ -1,5 +1,6 @@
 """Training: model.fit over the feed; at the end of every period scores, the best model and a checkpoint."""
 
+from itertools import chain
 from typing import Any
 
 import keras
@@ -13,7 +14,7 @@ from keras_transformer.text.batches import BatchPlan
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training import checkpoint
-from keras_transformer.training.averaging import MovingAverage
+from keras_transformer.training.averaging import MovingAverage, mean
 from keras_transformer.training.feed import feed
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.progress import ProgressBar
@@ -45,9 +46,7 @@ class Trainer:
             self.tokenizer,
             seed=recipe.seed,
             dtype=POLICIES[recipe.precision],
-            dropout=recipe.dropout,
-            attention_dropout=recipe.attention_dropout,
-            inner_dropout=recipe.inner_dropout,
+            **recipe.regularisation(),
         )
         self.model.compile(
             optimizer(recipe),
@@ -66,22 +65,27 @@ class Trainer:
         """To the last step, or until patience ends. -> the scores of the best model, which is saved."""
         self._restore()
         recipe = self.recipe
-        if self.step < recipe.steps and not self.out_of_patience():
+        if not recipe.is_over(self.history):
             tokens = self.store.lengths()[:, 1].sum() / self.plan.batches_per_epoch() * recipe.accumulate
             bar = ProgressBar(recipe.steps, self.step, float(tokens), recipe.accumulate)
-            average = MovingAverage(self.averaged, recipe.average, self.step, recipe.accumulate)
+            callbacks = [FiniteLoss(self.step, recipe.accumulate), bar, Keeper(self, bar)]
+            if not recipe.average_last:
+                average = MovingAverage(self.averaged, recipe.average, self.step, recipe.accumulate)
+                callbacks.insert(1, average)
             self.model.fit(
                 feed(self.store, self.plan, self.tokenizer.bos_id, self.step, recipe.accumulate),
                 steps_per_epoch=(recipe.steps - self.step) * recipe.accumulate,
                 shuffle=False,
                 verbose=0,
-                callbacks=[FiniteLoss(self.step, recipe.accumulate), average, bar, Keeper(self, bar)],
+                callbacks=callbacks,
             )
         return max(self.history, key=lambda scores: scores["bleu"])
 
     def keep(self, step: int, training_loss: float) -> dict[str, float]:
         """Score the average; keep it if it is the best so far; then the state of the whole run, last."""
         self.step = step
+        if self.recipe.average_last:
+            self._average_last()
         best = max((scores["bleu"] for scores in self.history), default=-1.0)
         scores = {"step": self.step, "training_loss": training_loss, **self.validation.scores()}
         if not np.isfinite(scores["loss"]):  # the last update spoiled the weights: they are not kept
@@ -95,10 +99,6 @@ class Trainer:
         self._save_checkpoint()
         return scores
 
-    def out_of_patience(self) -> bool:
-        bleu = [scores["bleu"] for scores in self.history]
-        return 0 < self.recipe.patience <= len(bleu) - 1 - int(np.argmax(bleu)) if bleu else False
-
     def _variables(self) -> list[Any]:
         """Weights, random states, optimizer, average: with step and seed, all that decides what comes."""
         return [*self.model.variables, *self.model.optimizer.variables, *self.averaged.trainable_variables]
@@ -106,13 +106,25 @@ class Trainer:
     def _save_checkpoint(self) -> None:
         path = self.run.checkpoints / f"step-{self.step:09d}.npz"
         checkpoint.save(path, self._variables(), {"step": self.step, "history": self.history})
-        for old in sorted(self.run.checkpoints.glob("step-*.npz"))[:-KEPT_CHECKPOINTS]:
+        for old in checkpoint.kept(self.run.checkpoints)[: -max(KEPT_CHECKPOINTS, self.recipe.average_last)]:
             old.unlink()
 
+    def _average_last(self) -> None:
+        """The mean of the weights as they are and as the checkpoints before have them."""
+        places = {id(variable): place for place, variable in enumerate(self.model.variables)}
+        weights = self.model.trainable_variables
+        before = checkpoint.kept(self.run.checkpoints)[::-1][: self.recipe.average_last - 1]
+        states = chain(
+            [[weight.numpy() for weight in weights]],
+            (checkpoint.read(path, [places[id(weight)] for weight in weights]) for path in before),
+        )
+        for average, weight in zip(self.averaged.trainable_variables, mean(states), strict=True):
+            average.assign(weight)
+
     def _restore(self) -> None:
-        path = checkpoint.latest(self.run.checkpoints)
-        if path is not None:
-            progress = checkpoint.restore(path, self._variables())
+        paths = checkpoint.kept(self.run.checkpoints)
+        if paths:
+            progress = checkpoint.restore(paths[-1], self._variables())
             self.step, self.history = progress["step"], progress["history"]
 
 
@@ -164,7 +176,7 @@ class Keeper(keras.callbacks.Callback):
             f"step {scores['step']:,}: loss {scores['training_loss']:.3f}; held out: "
             f"loss {scores['loss']:.3f}, token accuracy {scores['accuracy']:.1%}, BLEU {scores['bleu']:.2f}"
         )
-        if self.trainer.out_of_patience():
+        if self.trainer.recipe.lost_patience(self.trainer.history):
             self.model.stop_training = True
 
 

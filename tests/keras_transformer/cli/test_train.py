@@ -1,12 +1,17 @@
 """`keras-transformer train`: what it leaves, what it refuses, and what it says when something is wrong."""
 
+import gzip
 import json
+import math
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
 from keras_transformer.cli import main
 from keras_transformer.text.phrasebook import phrasebook
@@ -172,6 +177,75 @@ def test_a_loss_that_is_no_number_stops_the_run_and_nothing_of_it_is_kept(
     assert not (run / "history.json").exists()
 
 
+# What is asked for on the way
+
+
+def test_patience_ends_a_run_and_a_resumed_one_stays_ended(
+    corpus: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    # a rate of next to nothing: no validation is better than the first
+    recipe = [*SMALL, "--steps", "40", "--warm-up", "39", "--peak", "1e-30", "--average", "0"]
+    patient = ["--validate-every", "1", "--patience", "2"]
+    assert main(["train", *corpus, "--run", str(run), *recipe, *patient]) == 0
+    history = json.loads((run / "history.json").read_bytes())
+    assert [scores["step"] for scores in history] == [1, 2, 3]  # the best, and two that are not better
+    before = tree(run)
+    capsys.readouterr()
+    assert main(["train", "--run", str(run), "--resume"]) == 0
+    assert f"best model: {run}/model.keras, step 1, " in capsys.readouterr().out
+    assert tree(run) == before
+
+
+def test_tensorboard_shows_the_scores_of_each_validation_and_the_learning_rate(trained: Path) -> None:
+    shown: dict[int, dict[str, float]] = {}
+    for path in sorted((trained / "tensorboard").iterdir()):
+        for event in tf.compat.v1.train.summary_iterator(str(path)):
+            for value in event.summary.value:
+                shown.setdefault(event.step, {})[value.tag] = float(tf.make_ndarray(value.tensor))
+    history = json.loads((trained / "history.json").read_bytes())
+    assert list(shown) == [4, 8]
+    for scores in history:
+        rate = shown[scores["step"]].pop("learning_rate")
+        # a warm-up of 3, then half a cosine over 5: the rate that the next step would have
+        assert rate == pytest.approx({4: 5e-3 * (1 + math.cos(math.pi * 2 / 5)) / 2, 8: 0.0}[scores["step"]])
+        assert shown[scores["step"]] == pytest.approx(scores, rel=1e-6)
+
+
+def test_pairs_from_standard_input_are_the_pairs_of_the_file(
+    corpus: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = (Path(corpus[place]).read_text("utf-8").splitlines() for place in (1, 3))
+    text = "".join(f"{one}\t{other}\n" for one, other in zip(source, target, strict=True))
+    (tmp_path / "a.tsv").write_text(text, "utf-8")
+    (tmp_path / "a.jsonl.gz").write_bytes(
+        gzip.compress(
+            "".join(
+                json.dumps({"fr": one, "en": other}) + "\n" for one, other in zip(source, target, strict=True)
+            ).encode()
+        )
+    )
+    recipe = [*SMALL, "--steps", "2", "--warm-up", "1", "--validate-every", "2"]
+    for name in ("a.tsv", "a.jsonl.gz"):
+        arguments = ["--pairs", str(tmp_path / name), *LANGUAGES, "--run", str(tmp_path / f"run-{name}")]
+        assert main(["train", *arguments, *recipe]) == 0
+    command = [sys.executable, "-m", "keras_transformer", "train", "--pairs", "-", *LANGUAGES]
+    done = subprocess.run(
+        [*command, "--run", tmp_path / "run-stdin", *recipe],
+        input=text.encode(),
+        capture_output=True,
+        timeout=250,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    whole = main(["train", *corpus, "--run", str(tmp_path / "run-parallel"), *recipe])
+    assert whole == 0
+    for part in ("tokens/source.ids", "tokens/target.ids", "tokenizer/shared.model", "valid.jsonl"):
+        found = {run.name: (run / part).read_bytes() for run in sorted(tmp_path.glob("run-*"))}
+        assert len(found) == 4
+        assert len(set(found.values())) == 1, part
+
+
 # A corpus that is wrong
 
 
@@ -247,7 +321,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFix
         "--source-lang and --target-lang are needed: the model is told what it translates",
         "preset must be one of tiny, small, base",
         "got 'huge'",
-        "steps must be at least 1",
+        "steps must be a whole number of at least 1",
         "got 0",
         "warm_up must be below steps",
         "got 3 and 0",

@@ -1,11 +1,11 @@
-"""The moving average, by hand."""
+"""The moving average by hand, the mean of several states beside NumPy."""
 
 import keras
 import numpy as np
 
 from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
-from keras_transformer.training.averaging import MovingAverage
+from keras_transformer.training.averaging import MovingAverage, mean
 
 
 def one_weight(value: float, dtype: str = "float32") -> keras.Model:
@@ -75,3 +75,26 @@ def test_under_mixed_precision_it_keeps_what_bfloat16_cannot_hold() -> None:
     assert {weight.dtype for weight in averaged.weights if "seed" not in weight.name} == {"float32"}
     for weight in averaged.trainable_variables:
         np.testing.assert_array_equal(weight, np.float32(1.001))
+
+
+# The mean of the last states
+
+
+def test_the_mean_is_numpys_for_each_weight() -> None:
+    random = np.random.default_rng(0)
+    states = [[random.normal(size=(3, 4)).astype("f"), random.normal(size=5).astype("f")] for _ in range(7)]
+    found = mean(iter(states))
+    for place, weight in enumerate(found):
+        assert weight.dtype == np.float32
+        expected = np.mean([state[place].astype(np.float64) for state in states], axis=0)
+        np.testing.assert_allclose(weight, expected, rtol=0, atol=1e-6)
+
+
+def test_the_mean_is_summed_in_float32() -> None:
+    # in float16 the sum stops at 2048, where 1 is less than half a step: 2048 / 4096 = 0.5
+    assert mean([np.ones(1, np.float16)] for _ in range(4096))[0].tolist() == [1.0]
+
+
+def test_the_mean_of_one_state_is_that_state_to_the_bit() -> None:
+    state = [np.array([0.1, -3e-39, 3e38], np.float32)]
+    assert mean([state])[0].tobytes() == state[0].tobytes()

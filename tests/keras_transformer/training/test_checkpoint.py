@@ -105,8 +105,17 @@ def test_a_full_disk_leaves_the_old_checkpoint_and_nothing_half_written(tmp_path
         checkpoint.save(path, variables(2), PROGRESS)
 
 
-def test_the_latest_is_the_one_of_the_most_steps_and_no_unfinished_one(tmp_path: Path) -> None:
-    assert checkpoint.latest(tmp_path) is None
-    for name in ("step-000000009.npz", "step-000000010.npz", ".partial-step-000000011.npz"):
+def test_the_kept_ones_come_by_their_steps_and_no_unfinished_one(tmp_path: Path) -> None:
+    assert checkpoint.kept(tmp_path) == []
+    for name in ("step-000000010.npz", "step-000000009.npz", ".partial-step-000000011.npz"):
         (tmp_path / name).touch()
-    assert checkpoint.latest(tmp_path) == tmp_path / "step-000000010.npz"
+    assert [path.name for path in checkpoint.kept(tmp_path)] == ["step-000000009.npz", "step-000000010.npz"]
+
+
+def test_some_of_the_tensors_are_read_by_their_places(tmp_path: Path) -> None:
+    saved = variables(1)
+    checkpoint.save(tmp_path / "c.npz", saved, PROGRESS)
+    assert values(checkpoint.read(tmp_path / "c.npz", [2, 0])) == values([saved[2], saved[0]])
+    with pytest.raises(CheckpointError, match=r"c\.npz is damaged"):
+        (tmp_path / "c.npz").write_bytes((tmp_path / "c.npz").read_bytes()[:-300])
+        checkpoint.read(tmp_path / "c.npz", [0])

@@ -22,6 +22,22 @@ def test_what_is_said_is_kept_and_what_hangs_on_it_follows() -> None:
     assert Recipe.for_corpus(10, steps=2).warm_up == 1
 
 
+def test_averaging_the_last_validations_takes_the_place_of_the_moving_average() -> None:
+    recipe = Recipe.for_corpus(1000, {"average": 0.99}, average_last=5)
+    assert (recipe.average, recipe.average_last) == (0.0, 5)
+    assert Recipe.for_corpus(1000, {"average": 0.99}).average == 0.99
+    with pytest.raises(ValueError) as told:
+        Recipe.for_corpus(1000, average=0.9, average_last=5)
+    assert str(told.value) == (
+        "average and average_last are two ways to average: leave one out; got 0.9 and 5"
+    )
+
+
+def test_what_is_said_goes_before_what_is_usual_and_that_before_what_the_size_gives() -> None:
+    recipe = Recipe.for_corpus(10, {"dropout": 0.0, "steps": 450}, steps=160)
+    assert (recipe.dropout, recipe.steps) == (0.0, 160)
+
+
 def test_the_papers_warm_up_of_4000_steps_suits_a_corpus_that_is_trained_for_50000() -> None:
     assert Recipe.for_corpus(2_000_000, warm_up=4000).warm_up == 4000
 
@@ -39,7 +55,7 @@ def test_every_problem_is_told_at_once() -> None:
     assert str(told.value).split("; ") == [
         "preset must be one of tiny, small, base",
         "got 'huge'",
-        "steps must be at least 1",
+        "steps must be a whole number of at least 1",
         "got 0",
         "dropout must be at least 0 and below 1",
         "got 1.0",

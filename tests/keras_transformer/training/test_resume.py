@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -16,6 +17,10 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.text.corpus import Pair
+from keras_transformer.training import checkpoint
+from keras_transformer.training.recipe import Recipe
+from keras_transformer.training.run import Run
+from keras_transformer.training.trainer import Trainer
 
 ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}
 RECIPE = {
@@ -44,11 +49,13 @@ class Trainings:
         return ["--run", str(run), "--resume"]
 
 
-def start(arguments: list[str]) -> subprocess.Popen[bytes]:
+def start(arguments: list[str], largest_file: int = resource.RLIM_INFINITY) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "keras_transformer", "train", *arguments]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **ONE_THREAD}
     )
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (largest_file, largest_file))
+    return process
 
 
 def finish(arguments: list[str]) -> tuple[str, str]:
@@ -154,17 +161,47 @@ def test_killed_in_preparation_and_in_a_checkpoint_and_interrupted_it_ends_the_s
     assert not being_written(run)
 
 
+def test_the_mean_of_the_last_validations_survives_a_kill_and_a_full_disk(
+    trainings: Trainings, tmp_path: Path
+) -> None:
+    recipe = {"average": 0, "average-last": 3}
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    finish(trainings.new(whole, **recipe))
+    assert [path.name for path in checkpoints(whole)] == [f"step-{step:09d}.npz" for step in (4, 6, 8)]
+    killed, _ = stop_when(lambda: len(checkpoints(run)) == 2, trainings.new(run, **recipe), signal.SIGKILL)
+    assert killed == -signal.SIGKILL
+    full = start(trainings.resumed(run), largest_file=10_000_000)  # the model has 6 MB, a checkpoint 28
+    err = full.communicate(timeout=250)[1].decode()
+    assert full.returncode == 1
+    assert "File too large" in err
+    finish(trainings.resumed(run))
+    assert_same(run, whole)
+
+    trainer = Trainer(Run(run), Recipe.from_dict(Run(run).read("recipe.json")))
+    raw = []
+    for path in checkpoints(run):
+        checkpoint.restore(path, trainer._variables())
+        raw.append([weight.numpy() for weight in trainer.model.trainable_variables])
+    for found, *weights in zip(trainer.averaged.trainable_variables, *raw, strict=True):
+        np.testing.assert_allclose(found, np.mean(weights, axis=0, dtype=np.float64), rtol=0, atol=1e-6)
+    history = json.loads((run / "history.json").read_bytes())
+    assert trainer.validation.scores()["loss"] == pytest.approx(history[-1]["loss"], rel=1e-4)
+    assert history[-1]["loss"] != history[-2]["loss"]
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize(
+    "recipe", [{}, {"accumulate": 2}, {"average": 0, "average-last": 3}], ids=["", "accumulate", "last"]
+)
 def test_killed_five_times_at_random_it_ends_the_same(
-    trainings: Trainings, tmp_path: Path, accumulate: int
+    trainings: Trainings, tmp_path: Path, recipe: dict[str, int]
 ) -> None:
-    chance = random.Random(accumulate)
+    chance = random.Random(len(recipe))
     began = time.monotonic()
-    finish(trainings.new(tmp_path / "whole", accumulate=accumulate))
+    finish(trainings.new(tmp_path / "whole", **recipe))
     took = time.monotonic() - began
-    run, kills, command = tmp_path / "run", 0, trainings.new(tmp_path / "run", accumulate=accumulate)
+    run, kills, command = tmp_path / "run", 0, trainings.new(tmp_path / "run", **recipe)
     while kills < 5:
         if chance.random() < 0.3:  # a moment that chance would seldom find
             killed, _ = stop_when(lambda run=run: being_written(run), command, signal.SIGKILL)
@@ -179,7 +216,7 @@ def test_killed_five_times_at_random_it_ends_the_same(
             assert_same(run, tmp_path / "whole")
             run, command = (
                 tmp_path / f"run-{kills}",
-                trainings.new(tmp_path / f"run-{kills}", accumulate=accumulate),
+                trainings.new(tmp_path / f"run-{kills}", **recipe),
             )
     finish(command)
     assert_same(run, tmp_path / "whole")

@@ -1,5 +1,6 @@
 """A run directory: begun once, worked on by one process, never half-written."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ def prepared(path: Path) -> Run:
     return run
 
 
+def asked(run: Run) -> dict[str, Any]:
+    return {name: value for name, value in run.about().items() if name != "versions"}
+
+
 def told(run: Run) -> str:
     with pytest.raises(RunError) as error:
         run.begin(ABOUT)
@@ -35,7 +40,13 @@ def files(path: Path) -> set[str]:
 
 def test_what_was_asked_for_is_kept(tmp_path: Path) -> None:
     run = begun(tmp_path / "new" / "run")
-    assert run.about() == {"format": 1, **ABOUT}
+    assert asked(run) == {"format": 1, **ABOUT}
+
+
+def test_the_versions_that_begin_it_are_kept(tmp_path: Path) -> None:
+    versions = begun(tmp_path).about()["versions"]
+    modules = ("keras_transformer", "keras", "tensorflow", "numpy", "sentencepiece")
+    assert versions == {name: import_module(name).__version__ for name in modules}
 
 
 def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
@@ -74,14 +85,14 @@ def test_a_run_that_another_process_prepares_is_not_begun_again(tmp_path: Path) 
     run = begun(tmp_path)
     with run.lock():
         assert "another process is at work on" in told(Run(tmp_path))
-    assert run.about() == {"format": 1, **ABOUT}
+    assert asked(run) == {"format": 1, **ABOUT}
 
 
 @pytest.mark.parametrize("left", [[], [".lock"], [".lock", ".partial-run.json"]])
 def test_a_kill_while_it_begins_stops_nobody_from_beginning(tmp_path: Path, left: list[str]) -> None:
     for name in left:
         (tmp_path / name).touch()
-    assert begun(tmp_path).about() == {"format": 1, **ABOUT}
+    assert asked(begun(tmp_path)) == {"format": 1, **ABOUT}
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:

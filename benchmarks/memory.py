@@ -1,0 +1,92 @@
+"""Peak memory of `keras-transformer train` on two million distinct pairs, phase by phase.
+
+    python benchmarks/memory.py --json
+
+The pairs are numbered variants of the phrasebook's sentences. The command is the product's own with its
+default recipe for so many pairs, but that it validates every 40 steps; after the second validation, each with
+a checkpoint, it is ended. What is printed is the operating system's highest resident size
+of the process so far at the end of each phase, and the highest of all. --quick: 200,000 pairs.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import measure
+
+ALLOWED = 4.0  # GiB
+PHASES = {
+    "cleaned": r"^kept [\d,]+ of",
+    "tokenised": r"^[\d,]+ pieces, ",
+    "40 steps, validated": r"^step 40: loss",
+    "80 steps, validated": r"^step 80: loss",
+}
+
+
+def main() -> None:
+    """Generate, train, read the process' own figures."""
+    parser = measure.parser(__doc__)
+    parser.add_argument("--pairs", type=int, help="how many (2,000,000; quick 200,000)")
+    parser.add_argument("--preset", default="tiny", help="the network (tiny)")
+    options = parser.parse_args()
+    count = options.pairs or (200_000 if options.quick else 2_000_000)
+    with tempfile.TemporaryDirectory(prefix="memory-") as scratch:
+        corpus = Path(scratch) / "corpus.tsv"
+        _generate(corpus, count)
+        phases, peak = _train(corpus, Path(scratch) / "run", options.preset)
+    for phase, gigabytes in phases.items():
+        print(f"{phase:<24} {gigabytes:.2f} GiB")
+    print(f"{'highest of all':<24} {peak:.2f} GiB with {count:,} pairs, preset {options.preset}")
+    figures = {"pairs": count, "preset": options.preset, "GiB at the end of": phases, "peak GiB": peak}
+    ratio = round(ALLOWED / peak, 4)
+    ratios = {f"{ALLOWED:.0f} GiB/peak": {"median": ratio, "low": ratio, "high": ratio}}
+    measure.report("memory", ["tensorflow", "keras", "sentencepiece"], figures, ratios, options.json)
+
+
+def _generate(path: Path, count: int) -> None:
+    from keras_transformer.text.phrasebook.numbered import numbered_pairs
+
+    with path.open("w", encoding="utf-8") as file:
+        for pair in numbered_pairs(count):
+            file.write("\t".join(pair) + "\n")
+
+
+def _train(corpus: Path, run: Path, preset: str) -> tuple[dict[str, float], float]:
+    """-> GiB when each phase ended, and GiB at the most."""
+    languages = ["--source-lang", "fr", "--target-lang", "en"]
+    recipe = ["--preset", preset, "--validate-every", "40"]
+    command = [sys.executable, "-m", "keras_transformer", "train", "--pairs", corpus, *languages]
+    phases: dict[str, float] = {}
+    start = time.monotonic()
+    with subprocess.Popen(
+        [*command, "--run", run, *recipe], stderr=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as process:
+        said = []
+        for line in process.stderr or ():
+            said.append(line)
+            for phase, pattern in PHASES.items():
+                if re.match(pattern, line) and phase not in phases:
+                    phases[phase] = _highest(process.pid)
+                    print(f"{time.monotonic() - start:6.0f} s  {phase}", file=sys.stderr, flush=True)
+            if len(phases) == len(PHASES):
+                process.terminate()
+                break
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if len(phases) < len(PHASES):
+        raise SystemExit(f"the training ended with status {process.returncode}:\n{''.join(said)}")
+    return phases, round(usage.ru_maxrss / 2**20, 2)
+
+
+def _highest(pid: int) -> float:
+    """The highest resident size so far, GiB."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    return round(int(status.partition("VmHWM:")[2].split()[0]) / 2**20, 2)
+
+
+if __name__ == "__main__":
+    main()

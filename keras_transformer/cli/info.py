@@ -1,0 +1,93 @@
+"""What a model is: languages, domain, network, scores, versions, files.
+
+examples:
+  keras-transformer info build/run
+  keras-transformer info model.keras --json
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.cli import CommandError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="a run directory or a .keras file")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Read, and print."""
+    from keras_transformer.training.facts import facts
+
+    if not arguments.model.exists():
+        raise CommandError(f"{arguments.model} does not exist: name a run directory or a .keras file.")
+    try:
+        found = facts(arguments.model)
+    except ValueError as error:  # what is no run or no model, and what is damaged
+        raise CommandError(str(error)) from error
+    if arguments.json:
+        print(json.dumps({"model": str(arguments.model), **found}, ensure_ascii=False))
+    else:
+        print("\n".join([f"{arguments.model}: {_headline(found)}", *_lines(found)]))
+
+
+def _headline(found: dict[str, Any]) -> str:
+    if found["kind"] == "model":
+        return "a translation model"
+    if found["state"] == "begun":
+        return "a run that is not prepared yet"
+    return f"a run, {found['state']}, at step {found['step']:,} of {found['recipe']['steps']:,}"
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    source, target = (found["languages"][side] or "unknown" for side in ("source", "target"))
+    rows = {
+        "languages": f"{source} to {target}",
+        "domain": _domain(found),
+        "network": found["network"] and _network(found["network"]),
+        "vocabulary": found["network"] and _vocabulary(found["network"]),
+        "scores": found["scores"] and _scores(found["scores"]),
+        "versions": ", ".join(f"{name} {version}" for name, version in (found["versions"] or {}).items()),
+        "size": _bytes(sum(found["files"].values())),
+    }
+    lines = [f"  {name:<12} {said or 'not known yet'}" for name, said in rows.items()]
+    return lines + [f"    {name:<16} {_bytes(size):>10}" for name, size in found["files"].items()]
+
+
+def _domain(found: dict[str, Any]) -> str:
+    pairs = found["pairs"]
+    counted = f"; {pairs['kept']:,} pairs kept of {pairs['read']:,}" if pairs else ""
+    return f"{found['domain'] or 'unknown'}{counted}"
+
+
+def _network(network: dict[str, Any]) -> str:
+    return (
+        f"{network['preset'] or 'no preset'}: "
+        f"{network['encoder_layers']} + {network['decoder_layers']} layers, width {network['width']}, "
+        f"inner {network['inner_width']}, {network['num_heads']} heads, {network['parameters']:,} parameters"
+    )
+
+
+def _vocabulary(network: dict[str, Any]) -> str:
+    if network["joint"]:
+        return f"{network['source_vocabulary']:,} pieces for both sides"
+    return f"{network['source_vocabulary']:,} and {network['target_vocabulary']:,} pieces"
+
+
+def _scores(scores: dict[str, float]) -> str:
+    return (
+        f"BLEU {scores['bleu']:.2f}, token accuracy {scores['accuracy']:.1%}, loss {scores['loss']:.3f} "
+        f"on held-out pairs, at step {scores['step']:,}, the best"
+    )
+
+
+def _bytes(size: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

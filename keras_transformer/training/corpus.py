@@ -1,0 +1,98 @@
+"""The corpus that a run was asked to learn, as run.json keeps it: its pairs, and how they are cleaned."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Self
+
+from keras_transformer.text.cleaning import CleaningRules
+from keras_transformer.text.corpus import Pair, read_pairs, read_parallel
+from keras_transformer.text.phrasebook import learned_whole, phrasebook
+from keras_transformer.training.recipe import PHRASEBOOK
+
+PHRASES, REPEATED, HELD_OUT = 60_000, 20, 500  # of the phrasebook
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """One of three: parallel files, files of pairs, or the phrasebook. Every problem is reported at once."""
+
+    source_lang: str | None = None
+    target_lang: str | None = None
+    source: list[str] | None = None
+    target: list[str] | None = None
+    pairs: list[str] | None = None
+    phrasebook: str | None = None
+    valid_source: list[str] | None = None
+    valid_target: list[str] | None = None
+    max_words: int | None = None
+    max_ratio: float | None = None
+    keep_duplicates: bool = False
+
+    def __post_init__(self) -> None:
+        ways = [name for name in ("source", "pairs", "phrasebook") if getattr(self, name)]
+        problems = []
+        if len(ways) != 1:
+            problems.append(
+                "name one corpus: --source and --target, --pairs, or --phrasebook"
+                + (f"; got {' and '.join('--' + way for way in ways)}" if ways else "")
+            )
+        for one, other in (("source", "target"), ("valid_source", "valid_target")):
+            if bool(getattr(self, one)) != bool(getattr(self, other)):
+                problems.append(f"--{one} and --{other} go together".replace("_", "-"))
+        if not all(self.languages):
+            problems.append(
+                "--source-lang and --target-lang are needed: the model is told what it translates"
+            )
+        if problems:
+            raise ValueError("; ".join(problems))
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """Of the source and of the target."""
+        if self.phrasebook:
+            source, _, target = self.phrasebook.partition("-")
+            return source, target
+        return self.source_lang, self.target_lang
+
+    @classmethod
+    def from_run(cls, about: dict[str, Any]) -> Self:
+        """From what `as_run` gave."""
+        return cls(about["source_lang"], about["target_lang"], **about["corpus"])
+
+    def as_run(self) -> dict[str, Any]:
+        """For run.json."""
+        source_lang, target_lang = self.languages
+        corpus = {name: value for name, value in asdict(self).items() if not name.endswith("_lang")}
+        return {"source_lang": source_lang, "target_lang": target_lang, "corpus": corpus}
+
+    def rules(self) -> CleaningRules:
+        """How the pairs are cleaned. The phrasebook repeats on purpose what is to be learned whole."""
+        limits: dict[str, Any] = {
+            name: value
+            for name, value in (("max_words", self.max_words), ("max_ratio", self.max_ratio))
+            if value is not None
+        }
+        return CleaningRules(**limits, drop_duplicates=not (self.keep_duplicates or self.phrasebook))
+
+    def usual(self) -> dict[str, Any]:
+        """What the recipe is for this corpus, where its size does not decide."""
+        return PHRASEBOOK if self.phrasebook else {}
+
+    def read(self) -> tuple[Iterable[Pair], Iterable[Pair] | None]:
+        """-> the pairs to train on, and those to validate on if there are any."""
+        if self.phrasebook:
+            whole = learned_whole(self.phrasebook) * REPEATED
+            phrases = phrasebook(self.phrasebook, "train", PHRASES)
+            return chain(whole, phrases), phrasebook(self.phrasebook, "valid", HELD_OUT)
+        valid = (
+            read_parallel(_paths(self.valid_source), _paths(self.valid_target)) if self.valid_source else None
+        )
+        if self.pairs:
+            return read_pairs(_paths(self.pairs), self.source_lang or "", self.target_lang or ""), valid
+        return read_parallel(_paths(self.source), _paths(self.target)), valid
+
+
+def _paths(names: list[str] | None) -> list[Path]:
+    return [Path(name) for name in names or []]

@@ -1,0 +1,130 @@
+"""What a model is, read from the files of its run or from its .keras file: no Keras is loaded for it."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.models.network import PRESETS, Network
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.recipe import Recipe
+from keras_transformer.training.run import Run
+
+
+class FactsError(ValueError):
+    """A file that says nothing of a translation model, and what it is instead."""
+
+
+def facts(path: Path) -> dict[str, Any]:
+    """Of a run directory, finished or not, or of a .keras file. What is not known is None."""
+    return _of_run(Run(path)) if path.is_dir() else _of_file(path)
+
+
+def _of_run(run: Run) -> dict[str, Any]:
+    about = run.about()
+    cleaning, history, recipe = (_read(run, f"{name}.json") for name in ("cleaning", "history", "recipe"))
+    settled = None if recipe is None else Recipe.from_dict(recipe)
+    history = history or []
+    best = max(history, key=lambda scores: scores["bleu"], default=None)
+    step = history[-1]["step"] if history else 0
+    if run.model.exists():
+        network = _network(run.model)
+    elif settled is not None:
+        tokenizer = Tokenizer.load(run.tokenizer)
+        target = None if tokenizer.joint else tokenizer.target_size
+        network = _described(settled.network(), tokenizer.source_size, target)
+    else:
+        network = None
+    return {
+        "kind": "run",
+        "state": _state(settled, history),
+        "step": step,
+        "languages": {"source": about["source_lang"], "target": about["target_lang"]},
+        "domain": _domain(about["corpus"]),
+        "pairs": cleaning and {name: cleaning[name] for name in ("read", "kept")},
+        "network": network,
+        "scores": best,
+        "recipe": recipe,
+        "versions": about.get("versions"),
+        "files": _sizes(run.path),
+    }
+
+
+def _state(recipe: Recipe | None, history: list[dict[str, float]]) -> str:
+    if recipe is None:
+        return "begun"
+    return "finished" if recipe.is_over(history) else "unfinished"
+
+
+def _of_file(path: Path) -> dict[str, Any]:
+    config, metadata = _archived(path)
+    tokenizer = config["tokenizer"] or {}
+    return {
+        "kind": "model",
+        "state": None,
+        "step": None,
+        "languages": {side: tokenizer.get(f"{side}_lang") or None for side in ("source", "target")},
+        "domain": None,
+        "pairs": None,
+        "network": _network(path),
+        "scores": None,
+        "recipe": None,
+        "versions": {"keras": metadata["keras_version"]},
+        "files": {path.name: path.stat().st_size},
+    }
+
+
+def _archived(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The configuration of the model in a .keras file, and what Keras says of the file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            model, metadata = (json.loads(archive.read(f"{name}.json")) for name in ("config", "metadata"))
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise FactsError(f"{path} is no .keras file, or is damaged: {error}.") from error
+    if model["class_name"] != "TranslationModel":
+        raise FactsError(f"{path} holds a {model['class_name']}, not a TranslationModel.")
+    return model["config"], metadata
+
+
+def _network(path: Path) -> dict[str, Any]:
+    config, _ = _archived(path)
+    network = Network.from_dict(config["network"])
+    return _described(network, config["source_vocabulary"], config["target_vocabulary"])
+
+
+def _described(network: Network, source_vocabulary: int, target_vocabulary: int | None) -> dict[str, Any]:
+    values = network.as_dict()
+    presets = (name for name, sizes in PRESETS.items() if sizes.items() <= values.items())
+    return {
+        "preset": next(presets, None),
+        **values,
+        "source_vocabulary": source_vocabulary,
+        "target_vocabulary": target_vocabulary or source_vocabulary,
+        "joint": target_vocabulary is None,
+        "parameters": network.parameters(source_vocabulary, target_vocabulary),
+    }
+
+
+def _domain(corpus: dict[str, Any]) -> str:
+    """What the texts are, as far as it was said: the phrasebook, or the names of the files."""
+    if corpus["phrasebook"]:
+        return f"the phrasebook {corpus['phrasebook']}"
+    return ", ".join([*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])])
+
+
+def _sizes(directory: Path) -> dict[str, int]:
+    """Bytes of each entry, all that a directory holds together."""
+    return {
+        entry.name: sum(file.stat().st_size for file in [entry, *entry.rglob("*")] if file.is_file())
+        for entry in sorted(directory.iterdir())
+        if not entry.name.startswith(".")
+    }
+
+
+def _read(run: Run, name: str) -> Any:
+    try:
+        return run.read(name)
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise FactsError(f"{run.path / name} is damaged: {error}.") from error

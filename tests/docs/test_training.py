@@ -1,0 +1,34 @@
+"""The example of docs/training.md runs as it is shown, and learns."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TEXT = (Path(__file__).parents[2] / "docs" / "training.md").read_text("utf-8")
+
+
+def test_the_example_trains_on_pairs_of_texts_and_translates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {"__name__": "training"}
+    exec(compile(example, "docs/training.md", "exec"), names)
+    losses = names["history"].history
+    assert losses["loss"] == sorted(losses["loss"], reverse=True)
+    assert losses["val_loss"][-1] < losses["val_loss"][0]
+    assert re.fullmatch(r"\['.*'\]\n", capsys.readouterr().out)
+    assert (tmp_path / "model.keras").is_file()
+
+
+def test_every_option_that_is_named_is_one_of_the_command() -> None:
+    import argparse
+
+    from keras_transformer.cli.train import configure
+
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    options = {option for action in parser._actions for option in action.option_strings}
+    assert set(re.findall(r"`(--[a-z-]+)", TEXT)) - {"--json"} <= options

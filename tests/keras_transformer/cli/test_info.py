@@ -1,0 +1,177 @@
+"""`keras-transformer info`: what a run or a model is, quickly, whatever state it is in."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import keras
+import pytest
+
+from keras_transformer import TranslationModel, __version__
+from keras_transformer.cli import main
+from keras_transformer.text.phrasebook import phrasebook
+
+RECIPE = ["--tokens", "512", "--max-tokens", "64", "--vocabulary", "400", "--precision", "float32",
+          "--steps", "4", "--warm-up", "1", "--validate-every", "2"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four steps on 300 pairs, one of them twice."""
+    directory = tmp_path_factory.mktemp("trained")
+    pairs = list(phrasebook("fr-en", "train", 300))
+    (directory / "a.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in [*pairs, pairs[0]]), "utf-8")
+    corpus = ["--pairs", str(directory / "a.tsv"), "--source-lang", "fr", "--target-lang", "en"]
+    assert main(["train", *corpus, "--run", str(directory / "run"), *RECIPE]) == 0
+    return directory / "run"
+
+
+def told(capsys: pytest.CaptureFixture[str], path: Path) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["info", str(path), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def failed(capsys: pytest.CaptureFixture[str], path: Path) -> str:
+    capsys.readouterr()
+    assert main(["info", str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err.removeprefix("keras-transformer info: ").rstrip("\n")
+
+
+def test_of_a_finished_run_it_tells_everything(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = told(capsys, run)
+    model = TranslationModel.load(run)
+    best = max(json.loads((run / "history.json").read_bytes()), key=lambda scores: scores["bleu"])
+    assert (found["kind"], found["state"], found["step"]) == ("run", "finished", 4)
+    assert found["languages"] == {"source": "fr", "target": "en"}
+    assert found["domain"] == str(run.parent / "a.tsv")
+    assert found["pairs"] == {"read": 301, "kept": 300}
+    assert found["network"].items() >= model.network.as_dict().items()
+    assert found["network"]["preset"] == "tiny"
+    assert (found["network"]["source_vocabulary"], found["network"]["joint"]) == (400, True)
+    assert found["network"]["parameters"] == sum(
+        weight.value.shape.num_elements() for weight in model.trainable_variables
+    )
+    assert found["scores"] == best
+    assert found["recipe"] == json.loads((run / "recipe.json").read_bytes())
+    assert found["versions"]["keras_transformer"] == __version__
+    assert found["versions"]["keras"] == keras.__version__
+    assert set(found["files"]) == {path.name for path in run.iterdir()} - {".lock"}
+    assert found["files"]["model.keras"] == (run / "model.keras").stat().st_size
+    tokens = sum(path.stat().st_size for path in (run / "tokens").iterdir())
+    assert found["files"]["tokens"] == tokens > 0
+
+
+def test_for_people_it_says_it_in_words(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = told(capsys, run)
+    assert main(["info", str(run)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{run}: a run, finished, at step 4 of 4"
+    assert lines[1] == "  languages    fr to en"
+    assert lines[2] == f"  domain       {run.parent / 'a.tsv'}; 300 pairs kept of 301"
+    assert lines[3] == (
+        "  network      tiny: 4 + 4 layers, width 128, inner 256, 4 heads, "
+        f"{found['network']['parameters']:,} parameters"
+    )
+    assert lines[4] == "  vocabulary   400 pieces for both sides"
+    assert lines[5].startswith(f"  scores       BLEU {found['scores']['bleu']:.2f}, token accuracy ")
+    assert f"keras {keras.__version__}, " in lines[6]
+    megabytes = f"{found['files']['model.keras'] / 1e6:.1f}"
+    assert ["model.keras", megabytes, "MB"] in [line.split() for line in lines]
+
+
+def test_of_a_keras_file_it_tells_what_is_inside(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole, found = told(capsys, run), told(capsys, run / "model.keras")
+    assert found["kind"] == "model"
+    assert found["languages"] == whole["languages"]
+    assert found["network"] == whole["network"]
+    assert found["versions"] == {"keras": keras.__version__}
+    assert found["files"] == {"model.keras": whole["files"]["model.keras"]}
+    assert main(["info", str(run / "model.keras")]) == 0
+    assert capsys.readouterr().out.startswith(
+        f"{run}/model.keras: a translation model\n  languages    fr to en\n"
+    )
+
+
+def copied(run: Path, to: Path, *without: str) -> Path:
+    """A run as it stood before these were written."""
+    to.mkdir()
+    for path in run.iterdir():
+        if path.name not in without and not path.name.startswith("."):
+            (to / path.name).symlink_to(path)
+    return to
+
+
+def test_a_run_that_was_prepared_and_not_trained(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    early = copied(run, tmp_path / "run", "history.json", "model.keras", "checkpoints", "tensorboard")
+    found = told(capsys, early)
+    assert (found["state"], found["step"], found["scores"]) == ("unfinished", 0, None)
+    assert found["network"] == told(capsys, run)["network"]
+    assert main(["info", str(early)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{early}: a run, unfinished, at step 0 of 4\n")
+    assert "  scores       not known yet\n" in out
+
+
+def test_a_run_that_was_only_begun(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    begun = tmp_path / "run"
+    begun.mkdir()
+    (begun / "run.json").write_bytes((run / "run.json").read_bytes())
+    assert told(capsys, begun)["state"] == "begun"
+    assert main(["info", str(begun)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{begun}: a run that is not prepared yet\n  languages    fr to en\n")
+
+
+def test_a_run_that_lost_patience_is_finished(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped = copied(run, tmp_path / "run", "history.json", "recipe.json")
+    recipe = json.loads((run / "recipe.json").read_bytes())
+    history = json.loads((run / "history.json").read_bytes())
+    for patience, bleu, state in ((1, [9.0, 8.0], "finished"), (1, [8.0, 9.0], "unfinished"),
+                                  (2, [9.0, 8.0], "unfinished"), (0, [9.0, 8.0], "unfinished")):  # fmt: skip
+        (stopped / "recipe.json").write_text(json.dumps({**recipe, "steps": 100, "patience": patience}))
+        scores = [{**one, "bleu": figure} for one, figure in zip(history, bleu, strict=True)]
+        (stopped / "history.json").write_text(json.dumps(scores))
+        assert told(capsys, stopped)["state"] == state
+
+
+@pytest.mark.parametrize("name", ["run", "model.keras"])
+def test_it_loads_neither_keras_nor_tensorflow(run: Path, name: str) -> None:
+    path = run if name == "run" else run / name
+    code = (
+        "import sys\nfrom keras_transformer.cli import main\n"
+        f"assert main(['info', {str(path)!r}]) == 0\n"
+        "print({'keras', 'tensorflow', 'h5py', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_what_is_no_model_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = tmp_path / "missing"
+    assert failed(capsys, missing) == f"{missing} does not exist: name a run directory or a .keras file."
+    assert failed(capsys, tmp_path) == f"{tmp_path} holds no run: there is no run.json in it."
+    text = tmp_path / "a.txt"
+    text.write_text("a text")
+    assert failed(capsys, text) == f"{text} is no .keras file, or is damaged: File is not a zip file."
+    other = tmp_path / "other.keras"
+    keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).save(other)
+    assert failed(capsys, other) == f"{other} holds a Sequential, not a TranslationModel."
+
+
+def test_a_damaged_file_of_a_run_is_told_by_its_name(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = copied(run, tmp_path / "run", "history.json")
+    (damaged / "history.json").write_text('[{"step": ')
+    assert failed(capsys, damaged).startswith(f"{damaged}/history.json is damaged: Expecting value")
