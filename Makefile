@@ -31,7 +31,8 @@ demo: .venv/installed  ## explain attention, train a French-English model, trans
 		--source build/demo/test.fr --target build/demo/test.en
 	$(BIN)/keras-transformer evaluate $(RUN) --source build/demo/test.fr --reference build/demo/test.en
 	printf 'Je suis étudiant.\nMerci.\nOù est la gare ?\n' | $(BIN)/keras-transformer translate $(RUN)
-	@echo "read build/demo/walkthrough/index.html, look at $(RUN)/curves.png"
+	$(BIN)/keras-transformer attention $(RUN) "Je suis étudiant." --output build/demo/attention.html
+	@echo "read build/demo/walkthrough/index.html and build/demo/attention.html, look at $(RUN)/curves.png"
 
 test: .venv/installed  ## the tests
 	$(BIN)/python -m pytest
@@ -65,6 +66,8 @@ bench-env: .venv/bench-installed  ## add the peers to the environment
 bench: bench-env  ## side by side with the peers
 	$(BIN)/python benchmarks/layers.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/decoding.py
+	$(BIN)/python benchmarks/memory.py
 
 clean:  ## remove what was made; the environment stays
 	rm -rf build

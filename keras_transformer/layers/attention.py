@@ -35,7 +35,8 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) ->
     dtype = keras.backend.result_type(query.dtype, float)
     # the query is scaled, not the scores: in float16 the unscaled product could overflow
     query = ops.cast(query, dtype) * ops.cast(1.0 / math.sqrt(query.shape[-1]), dtype)
-    scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
+    # not matmul with the key turned round: XLA would turn it round at every step of a decoder
+    scores = ops.einsum("...tk,...sk->...ts", query, key)
     scores = ops.cast(scores, keras.backend.result_type(dtype, "float32"))
     if mask is None:
         return ops.cast(_softmax(scores), dtype)

@@ -4,7 +4,7 @@ A model translates well what is like its corpus. One that learned single sentenc
 that has two; one whose corpus has lines of two, of which one explains the other ("La clé ? Je l'ai perdue."),
 needs them together. So the corpus decides (`Lengths.seen_in`), in three cases:
 
-- a line no longer than the corpus' lines of several sentences is translated as it is;
+- a line as long as the corpus' lines of several sentences is translated as it is;
 - in any other line, each sentence by itself;
 - a sentence longer than those of the corpus is divided near its middle, at a clause mark if there is one,
   else at a space, and that is counted.
@@ -89,23 +89,25 @@ def _abbreviates(text: str, stop: int, first: str) -> bool:
 class Lengths(NamedTuple):
     """What a model is used to, in tokens."""
 
-    whole: int  # lines of several sentences
-    longest: int  # single sentences
+    whole: int  # lines of several sentences have at most
+    longest: int  # single sentences have at most
+    least: int = 0  # lines of several sentences have at least
 
     @classmethod
     def seen_in(cls, lines: Sequence[str], count: Count) -> Self:
         """From lines like those that the model was trained on.
 
-        `whole` is the length that one line in two hundred has or exceeds with several sentences in it, and 0
-        where so few have: a few teach nothing.
+        A few lines of several sentences teach nothing: of these lines the shortest and the longest, each one
+        line in two hundred, are left out. Where no others have several sentences, `whole` is 0.
         """
         lengths = [count(line) for line in lines]
         several = sorted(
-            (length for line, length in zip(lines, lengths, strict=True) if any(sentence_gaps(line.strip()))),
-            reverse=True,
+            length for line, length in zip(lines, lengths, strict=True) if any(sentence_gaps(line.strip()))
         )
         few = len(lines) // 200
-        return cls(several[few] if len(several) > few else 0, max(lengths))
+        if len(several) <= 2 * few:
+            return cls(0, max(lengths))
+        return cls(several[-1 - few], max(lengths), several[few])
 
 
 class Parts(NamedTuple):
@@ -141,7 +143,8 @@ def _sentences(line: str, count: Count, lengths: Lengths) -> Iterator[Span]:
     start, end = len(line) - len(line.lstrip()), len(line.rstrip())
     if start >= end:
         return
-    gaps = [] if count(line[start:end]) <= lengths.whole else list(sentence_gaps(line[:end]))
+    together = lengths.least <= count(line[start:end]) <= lengths.whole
+    gaps = [] if together else list(sentence_gaps(line[:end]))
     for gap_start, gap_end in gaps:
         yield start, gap_start
         start = gap_end

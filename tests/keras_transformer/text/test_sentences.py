@@ -99,7 +99,9 @@ def test_a_translation_for_each_part_is_needed() -> None:
 def test_a_line_as_long_as_known_lines_of_several_sentences_stays_together() -> None:
     line = " La clé ? Je l'ai. "  # 17 characters without the space around
     assert Parts.of(line, len, Lengths(17, 100)).texts == ["La clé ? Je l'ai."]
-    assert Parts.of(line, len, Lengths(16, 100)).texts == ["La clé ?", "Je l'ai."]
+    assert Parts.of(line, len, Lengths(17, 100, 17)).texts == ["La clé ? Je l'ai."]
+    for lengths in (Lengths(16, 100), Lengths(30, 100, 18)):
+        assert Parts.of(line, len, lengths).texts == ["La clé ?", "Je l'ai."]
 
 
 def test_a_sentence_that_is_too_long_is_divided_near_its_middle_at_a_clause_mark_or_a_space() -> None:
@@ -120,12 +122,14 @@ def test_a_sentence_that_is_too_long_is_divided_near_its_middle_at_a_clause_mark
 
 
 def test_what_a_model_knows_is_told_by_its_corpus() -> None:
-    single = ["x" * 30] * 398
-    assert Lengths.seen_in(single, len) == (0, 30)
-    # two of 400 lines may be chance; with a third, one in two hundred is as long as the third longest
-    assert Lengths.seen_in([*single, "Aa. Bb.", " Aa. Bbbb."], len) == (0, 30)
-    assert Lengths.seen_in([*single, "Aa. Bb.", "Aa. Bbbb.", "Aa. Bbbbbb."], len) == (7, 30)
-    assert Lengths.seen_in(["Aa. Bb."], len) == (7, 7)
+    single = ["x" * 30] * 395
+    assert Lengths.seen_in([*single, *["x"] * 5], len) == (0, 30, 0)
+    # of 400 lines the two shortest and the two longest that have several sentences may be chance
+    four = ["Aa. B.", " Aa. Bbbb.", "Aa. Bb.", "Aa. Bbbbbbbb."]
+    assert Lengths.seen_in([*single, *four, "x"], len) == (0, 30, 0)
+    assert Lengths.seen_in([*single, *four, "Aa. Bbb."], len) == (8, 30, 8)
+    assert Lengths.seen_in([*single[1:], *four, "Aa. Bbb.", "Aa. Bbb. "], len) == (9, 30, 8)
+    assert Lengths.seen_in(["Aa. Bb."], len) == (7, 7, 7)
 
 
 TEXT = st.lists(
