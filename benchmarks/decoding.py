@@ -5,9 +5,9 @@
 
 The first form: 21 source tokens, 24 target tokens that no side may cut short, a vocabulary of 8,000. Ours and
 CTranslate2 have the same random weights; MarianMT and BART are of the same sizes with weights of their own.
-Each side runs in a process of its own and takes turns with the others; a turn is as many calls as take a fifth
-of a second, since the first one finds the processor's caches full of another's weights. Timed is a call from ids
-to ids, the encoder included. *Not* timed: loading, compiling, and text.
+Each side runs in a process of its own and takes turns with the others; a turn is as many calls as take a
+fifth of a second, since the first one finds the caches full of another's weights. Timed is a call from ids to
+ids, the encoder included. *Not* timed: loading, compiling, and text.
 
 The second form: a whole file from text to text, ours as `keras-transformer translate` does it beside
 CTranslate2 with the same weights and the same tokenizer, the model loaded before. What is compiled meanwhile

@@ -23,14 +23,19 @@ if TYPE_CHECKING:
         scaled_dot_product_attention,
     )
     from keras_transformer.models.translation import TranslationModel
+    from keras_transformer.text.tokenizer import Tokenizer
+    from keras_transformer.training.loss import LabelSmoothedCrossEntropy
+    from keras_transformer.training.text_batches import text_batches
 
 __version__ = "0.1.0"
 __all__ = [
     "FeedForward",
+    "LabelSmoothedCrossEntropy",
     "MultiHeadAttention",
     "MultiHeadSelfAttention",
     "PositionalEncoding",
     "TokenEmbedding",
+    "Tokenizer",
     "TransformerDecoder",
     "TransformerDecoderBlock",
     "TransformerEncoder",
@@ -39,14 +44,21 @@ __all__ = [
     "causal_mask",
     "padding_mask",
     "scaled_dot_product_attention",
+    "text_batches",
 ]
+_ELSEWHERE = {  # all others are layers
+    "LabelSmoothedCrossEntropy": "training.loss",
+    "Tokenizer": "text.tokenizer",
+    "TranslationModel": "models.translation",
+    "text_batches": "training.text_batches",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    model = import_module("keras_transformer.models.translation")  # uses every layer: all get registered
-    return getattr(model if name == "TranslationModel" else import_module("keras_transformer.layers"), name)
+    import_module("keras_transformer.models.translation")  # uses every layer: all get registered
+    return getattr(import_module(f"keras_transformer.{_ELSEWHERE.get(name, 'layers')}"), name)
 
 
 def __dir__() -> list[str]:

@@ -3,14 +3,24 @@
 B batch, L the most tokens a row may have, P prefix length, V vocabulary.
 """
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras import ops
 
 Tensor = Any
 State = Any
 Step = Callable[[Tensor, Tensor, State], tuple[Tensor, State]]
+
+
+class Stretch(NamedTuple):
+    """Some steps of greedy decoding."""
+
+    tokens: Tensor  # (B, L): up to and with the end, then 0
+    token: Tensor  # (B,): the last one, 0 in a row that has ended
+    ended: Tensor  # (B,)
+    state: State
 
 
 def greedy(
@@ -29,32 +39,41 @@ def greedy(
     state. It is called until every row has ended, `length` times at most. `limits` (B,) are the most tokens
     of each row; `prefix` (B, P), 0 behind each row's own, is what they begin with.
     """
+    token = ops.full((batch,), start_id, dtype="int32")
+    return greedy_stretch(step, state, token, ops.convert_to_tensor(0), length, end_id, limits, prefix).tokens
+
+
+def greedy_stretch(
+    step: Step,
+    state: State,
+    token: Tensor,
+    first: Tensor,
+    length: Tensor,
+    end_id: int,
+    limits: Tensor | None = None,
+    prefix: Tensor | None = None,
+) -> Stretch:
+    """`length` steps from position `first` () on, where `token` (B,) is read. No row has ended before it."""
     slots = ops.arange(length)
+    limits = ops.full_like(token, -1) if limits is None else limits  # -1 is never reached
 
-    def proceed(position: Tensor, token: Tensor, ended: Tensor, tokens: Tensor, state: State) -> Tensor:
-        return ops.logical_not(ops.all(ended))
+    def proceed(position: Tensor, stretch: Stretch) -> Tensor:
+        return ops.logical_not(ops.all(stretch.ended))
 
-    def extend(position: Tensor, token: Tensor, ended: Tensor, tokens: Tensor, state: State) -> Any:
-        logits, state = step(token, position, state)
+    def extend(position: Tensor, stretch: Stretch) -> Any:
+        logits, state = step(stretch.token, position, stretch.state)
         token = highest(logits)
         if prefix is not None:
             said = forced(prefix, position)
             token = ops.where(said > 0, said, token)
-        token = ops.where(ended, 0, token)
-        tokens = ops.where(slots[None, :] == position, token[:, None], tokens)
-        ended = ops.logical_or(ended, token == end_id)
-        if limits is not None:
-            ended = ops.logical_or(ended, position + 1 >= limits)
-        return position + 1, token, ended, tokens, state
+        token = ops.where(stretch.ended, 0, token)
+        tokens = ops.where(slots[None, :] == position - first, token[:, None], stretch.tokens)
+        ended = (stretch.ended, token == end_id, position + 1 == limits)
+        return position + 1, Stretch(tokens, token, functools.reduce(ops.logical_or, ended), state)
 
-    start = (
-        ops.convert_to_tensor(0),
-        ops.full((batch,), start_id, dtype="int32"),
-        ops.zeros((batch,), dtype="bool") if limits is None else ops.less_equal(limits, 0),
-        ops.zeros((batch, length), dtype="int32"),
-        state,
-    )
-    return ops.while_loop(proceed, extend, start, maximum_iterations=length)[3]
+    tokens = ops.zeros((ops.shape(token)[0], length), dtype="int32")
+    start = Stretch(tokens, token, limits == first, state)
+    return ops.while_loop(proceed, extend, (first, start), maximum_iterations=length)[1]
 
 
 def highest(logits: Tensor) -> Tensor:

@@ -1,10 +1,12 @@
 """Decoding loops as TensorFlow runs them: one graph for every shape, and XLA for the shapes that keep coming.
 
-A graph is traced once, in about a second, and takes a batch of any shape. XLA is up to twice as fast, but it
-compiles each shape anew, in seconds: only a shape that has come often is worth that.
+A graph is traced once, in about a second, and takes a batch of any shape. Greedy decoding goes through it
+in stretches: between two of them the rows that have ended leave, and the cache grows. XLA is up to twice as
+fast, but it compiles each shape anew, in seconds: only a shape that has come often is worth that.
 """
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,12 +14,13 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_transformer.decoding.beam import beam_search
-from keras_transformer.decoding.greedy import greedy
+from keras_transformer.decoding.greedy import Stretch, greedy, greedy_stretch
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import DecodingState, TranslationModel
 
 COMPILE_AFTER = 100  # batches of a shape
+STRETCH = 8  # steps between two looks at which rows have ended
 LENGTH_STEP = 8  # sources are padded to a multiple of it, so that shapes come again
 
 Ids = NDArray[np.int32]
@@ -45,7 +48,7 @@ class Loop:
     @property
     def compiled(self) -> set[tuple[int, ...]]:
         """The shapes that XLA has ready."""
-        return {shape for shape in self._run if None not in shape}
+        return {shape for shape in self._run if all(isinstance(size, int) for size in shape)}
 
     def __call__(self, source: Ids, limits: Ids, prefix: Ids, length: int) -> Ids:
         """(B, S) ids, (B,) the most tokens of each row, (B, P) what it begins with -> (B, beam, L) ids.
@@ -56,28 +59,71 @@ class Loop:
         self.seen[shape] += 1
         if self.seen[shape] > COMPILE_AFTER:
             self.compile(*shape)
-        rows = 1 if shape[0] == 1 else None  # one row does without what pays only for many
-        run = self._run.get(shape) or self._made((rows, None, None, None))
+        run = self._run.get(shape)
+        if run is None and self.search.beam == 1:
+            return self._in_stretches(source, limits, prefix)[:, None]
+        run = run or self._made((None, None, None, None))
         return run(tf.constant(source), tf.constant(limits), tf.constant(prefix)).numpy()
+
+    def _in_stretches(self, source: Ids, limits: Ids, prefix: Ids) -> Ids:
+        """-> (B, L). Rows that have ended cost nothing more, nor do places of the cache not yet needed."""
+        one = len(source) == 1  # one row does without what pays only for many
+        ids = tf.TensorSpec((1 if one else None, None), tf.int32)
+        encode = self._graph(("encode", one), lambda source: self.model.encode(source, STRETCH), [ids])
+        state = encode(tf.constant(source))
+        proceed = self._graph(("proceed", one), self._proceed, _signature(state))
+        rows, first = np.arange(len(source)), 0
+        said = np.zeros((len(source), -(-int(limits.max(initial=0)) // STRETCH) * STRETCH), np.int32)
+        token = tf.fill([len(source)], self.search.start_id)
+        kept = rows
+        while len(rows):
+            stretch = proceed(state, token, kept, first, limits[rows], prefix[rows])
+            said[rows, first : first + STRETCH] = stretch.tokens.numpy()
+            (kept,) = np.nonzero(~stretch.ended.numpy())
+            rows, token, state, first = rows[kept], stretch.token, stretch.state, first + STRETCH
+        return said
+
+    def _proceed(self, state: Any, token: Any, kept: Any, first: Any, limits: Any, prefix: Any) -> Stretch:
+        """Of what there is the rows that are kept, and a stretch of steps with them."""
+        state, token = taken(state, kept), tf.gather(token, kept)
+        room = [
+            [0, 0],
+            [0, 0],
+            [0, tf.maximum(first + STRETCH - tf.shape(state.cache.blocks[0].key)[2], 0)],
+            [0, 0],
+        ]
+        blocks = tuple(
+            block._replace(key=tf.pad(block.key, room), value=tf.pad(block.value, room))
+            for block in state.cache.blocks
+        )
+        state = state._replace(cache=state.cache._replace(blocks=blocks))
+        return greedy_stretch(
+            self.model.step, state, token, first, STRETCH, self.search.end_id, limits, prefix
+        )
+
+    def _graph(self, name: Any, function: Any, signature: Any, compiled: bool = False) -> Any:
+        if name not in self._run:
+
+            def traced(*inputs: Any) -> Any:
+                self.traces += 1
+                return function(*inputs)
+
+            self._run[name] = tf.function(
+                traced, input_signature=signature, autograph=False, jit_compile=compiled
+            )
+        return self._run[name]
 
     def compile(self, rows: int, source_length: int, length: int, prefix_length: int = 0) -> None:
         """Have this shape ready under XLA."""
         self._made((rows, source_length, length, prefix_length))
 
     def _made(self, shape: tuple[int | None, ...]) -> Any:
-        if shape not in self._run:
-            rows, source_length, length, prefix_length = shape
-            ids = [(rows, source_length), (rows,), (rows, prefix_length)]
-            self._run[shape] = tf.function(
-                lambda source, limits, prefix: self._decode(source, limits, prefix, length),
-                input_signature=[tf.TensorSpec(each, tf.int32) for each in ids],
-                autograph=False,
-                jit_compile=length is not None,
-            )
-        return self._run[shape]
+        rows, source_length, length, prefix_length = shape
+        ids = [(rows, source_length), (rows,), (rows, prefix_length)]
+        signature = [tf.TensorSpec(each, tf.int32) for each in ids]
+        return self._graph(shape, partial(self._decode, length), signature, compiled=length is not None)
 
-    def _decode(self, source: Any, limits: Any, prefix: Any, length: int | None) -> Any:
-        self.traces += 1
+    def _decode(self, length: int | None, source: Any, limits: Any, prefix: Any) -> Any:
         model, search = self.model, self.search
         longest = tf.reduce_max(limits) if length is None else length
         batch = tf.shape(source)[0]
@@ -115,3 +161,26 @@ def reordered(state: "DecodingState", rows: Any) -> "DecodingState":
         for block in state.cache.blocks
     )
     return state._replace(cache=state.cache._replace(blocks=blocks))
+
+
+def taken(state: "DecodingState", rows: Any) -> "DecodingState":
+    """These rows of it."""
+    return state._replace(cache=tf.nest.map_structure(lambda part: tf.gather(part, rows), state.cache))
+
+
+def _signature(state: "DecodingState") -> list[Any]:
+    """What _proceed takes: any number of rows, of positions and of source tokens."""
+    cache = tf.nest.map_structure(
+        lambda part: tf.TensorSpec((None, part.shape[1], None, part.shape[3]), part.dtype), state.cache
+    )
+    mask = tf.TensorSpec((None, 1, 1, None), tf.bool)
+    output = tf.nest.map_structure(lambda part: tf.TensorSpec(part.shape, part.dtype), state.output)
+    row = tf.TensorSpec((None,), tf.int32)
+    return [
+        state._replace(cache=cache._replace(memory_mask=mask), output=output),
+        row,
+        tf.TensorSpec((None,), tf.int64),
+        tf.TensorSpec((), tf.int32),
+        row,
+        tf.TensorSpec((None, None), tf.int32),
+    ]

@@ -48,7 +48,8 @@ class TranslationModel(keras.Model):
 
     Trained on {"source": (B, S), "target": (B, T)} with labels (B, T): the source ends with the end id, the
     target begins with the start id, the labels are the target one step on. Id 0 is padding everywhere.
-    Without target_vocabulary one vocabulary, and one embedding, serves both sides.
+    Without target_vocabulary one vocabulary, and one embedding, serves both sides. `seed` decides the
+    dropout; the first weights follow keras.utils.set_random_seed.
     """
 
     def __init__(
@@ -133,6 +134,11 @@ class TranslationModel(keras.Model):
 
         Keras tells a model that it trains only if it asks, with `training`; the layers hear it from there.
         """
+        if not isinstance(inputs, dict):
+            raise TypeError(
+                'this model reads {"source": ids, "target": ids}; got text, or something else without those '
+                "names. text_batches(pairs, model.tokenizer) makes what fit reads from pairs of texts."
+            )
         return self.attend(inputs)[0]
 
     def attend(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Attention]:

@@ -39,7 +39,7 @@ def chain(probabilities: dict[int, dict[int, float]], vocabulary: int = 8) -> An
     return lambda token, position, state: (tf.gather(logits, token), state)
 
 
-# The best first token leads to no good end: greedy says 4 6 (0.6 * 0.4), the best answer is 5 END (0.4 * 0.9).
+# The best first token leads to no good end: greedy says 4 6 (0.6 * 0.4), the best is 5 END (0.4 * 0.9).
 GARDEN = {
     START: {4: 0.6, 5: 0.4},
     4: {6: 0.4, 7: 0.3, END: 0.3},

@@ -212,4 +212,4 @@ def test_a_shape_is_compiled_once_it_has_come_often_and_says_the_same(
     for ids in answers:
         said = [[number for number in row if number not in (0, END)] for row in ids[:, 0].tolist()]
         assert said == [alone[place] for place in places]
-    assert loop.traces == 2  # one graph for every shape, one compiled
+    assert loop.traces == 3  # two graphs for every shape, one compiled for this one
