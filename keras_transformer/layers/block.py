@@ -7,6 +7,7 @@ import keras
 
 from keras_transformer.layers.attention import MultiHeadSelfAttention
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.normalisation import LayerNormalization
 from keras_transformer.layers.seeds import spawn
 from keras_transformer.layers.tensor import Shape, Tensor, traced_spec
 
@@ -91,8 +92,8 @@ class TransformerBlock(TransformerSettings):
             self.dropout, seed=residual_seed, name="residual_dropout", dtype=self.dtype_policy
         )
 
-    def _norm(self, name: str) -> keras.layers.LayerNormalization:
-        return keras.layers.LayerNormalization(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
+    def _norm(self, name: str) -> LayerNormalization:
+        return LayerNormalization(epsilon=self.epsilon, name=name, dtype=self.dtype_policy)
 
     def _build_common(self, inputs_shape: Shape) -> None:
         self.self_attention.build(inputs_shape)
@@ -101,10 +102,10 @@ class TransformerBlock(TransformerSettings):
         self.feed_forward_norm.build(inputs_shape)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: inputs_shape[-1]})
 
-    def _enter(self, x: Tensor, norm: keras.layers.LayerNormalization) -> Tensor:
+    def _enter(self, x: Tensor, norm: LayerNormalization) -> Tensor:
         return norm(x) if self.norm_first else x
 
-    def _leave(self, x: Tensor, change: Tensor, norm: keras.layers.LayerNormalization) -> Tensor:
+    def _leave(self, x: Tensor, change: Tensor, norm: LayerNormalization) -> Tensor:
         x = x + self.residual_dropout(change)
         return x if self.norm_first else norm(x)
 

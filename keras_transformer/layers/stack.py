@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import keras
 
 from keras_transformer.layers.block import TransformerBlock, TransformerSettings
+from keras_transformer.layers.normalisation import LayerNormalization
 from keras_transformer.layers.seeds import spawn
 from keras_transformer.layers.tensor import Shape, Tensor
 
@@ -30,7 +31,7 @@ class TransformerStack(TransformerSettings):
             for index, seed in enumerate(spawn(self.seed, num_layers))
         ]
         self.norm = (
-            keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm", dtype=self.dtype_policy)
+            LayerNormalization(epsilon=self.epsilon, name="norm", dtype=self.dtype_policy)
             if self.norm_first
             else None
         )
