@@ -152,12 +152,12 @@ def _is_character(content: bytes) -> bool:
 
 def _translated(model: "TranslationModel", source: list[int]) -> list[int]:
     """What the model says, with the end, unless it was stopped before it came to one."""
-    from keras_transformer.models.translate import longest_answer, translate_ids  # noqa: PLC0415
+    from keras_transformer.models.loops import Search  # noqa: PLC0415
+    from keras_transformer.models.translate import search_ids  # noqa: PLC0415
 
     tokenizer: Any = model.tokenizer
-    said = translate_ids(model, [source], tokenizer.bos_id, tokenizer.eos_id)[0]
-    stopped = len(said) == min(longest_answer(len(source)), model.network.max_length)
-    return said if stopped else [*said, tokenizer.eos_id]
+    (answers,) = search_ids(model, [source], Search(tokenizer.bos_id, tokenizer.eos_id))
+    return answers[0] if answers else [tokenizer.eos_id]
 
 
 def _attend(model: "TranslationModel", source: list[int], read: list[int]) -> list[NDArray[np.float32]]:

@@ -6,6 +6,7 @@ fast, but it compiles each shape anew, in seconds: only a shape that has come of
 """
 
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,17 +87,8 @@ class Loop:
     def _proceed(self, state: Any, token: Any, kept: Any, first: Any, limits: Any, prefix: Any) -> Stretch:
         """Of what there is the rows that are kept, and a stretch of steps with them."""
         state, token = taken(state, kept), tf.gather(token, kept)
-        room = [
-            [0, 0],
-            [0, 0],
-            [0, tf.maximum(first + STRETCH - tf.shape(state.cache.blocks[0].key)[2], 0)],
-            [0, 0],
-        ]
-        blocks = tuple(
-            block._replace(key=tf.pad(block.key, room), value=tf.pad(block.value, room))
-            for block in state.cache.blocks
-        )
-        state = state._replace(cache=state.cache._replace(blocks=blocks))
+        more = tf.maximum(first + STRETCH - tf.shape(state.cache.blocks[0].key)[2], 0)
+        state = with_target(state, lambda part: tf.pad(part, [[0, 0], [0, 0], [0, more], [0, 0]]))
         return greedy_stretch(
             self.model.step, state, token, first, STRETCH, self.search.end_id, limits, prefix
         )
@@ -156,9 +148,13 @@ def repeated(state: "DecodingState", times: int) -> "DecodingState":
 
 def reordered(state: "DecodingState", rows: Any) -> "DecodingState":
     """The target's keys and values of these rows. Beams of one row share its memory, so that stays."""
+    return with_target(state, lambda part: tf.gather(part, rows))
+
+
+def with_target(state: "DecodingState", change: Callable[[Any], Any]) -> "DecodingState":
+    """Every key and value of the target, (B, H, T, K), changed."""
     blocks = tuple(
-        block._replace(key=tf.gather(block.key, rows), value=tf.gather(block.value, rows))
-        for block in state.cache.blocks
+        block._replace(key=change(block.key), value=change(block.value)) for block in state.cache.blocks
     )
     return state._replace(cache=state.cache._replace(blocks=blocks))
 

@@ -96,10 +96,12 @@ def search_ids(
     if max_tokens is not None and max_tokens < 1:
         raise ValueError(f"max_tokens must be at least 1; got {max_tokens}.")
     most = min(max_tokens or model.network.max_length, model.network.max_length)
-    loop = model.loops.setdefault(search, Loop(model, search))
+    if search not in model.loops:
+        model.loops[search] = Loop(model, search)
+    loop = model.loops[search]
     found: list[list[list[int]]] = [[] for _ in rows]
     for chosen in _batches(rows, search, batch_tokens):
-        width = -(-len(rows[chosen[0]]) // LENGTH_STEP) * LENGTH_STEP
+        width = _width(rows[chosen[0]])
         source = padded([rows[row] for row in chosen], min(width, model.network.max_length))
         length = min(longest_answer(width), most)
         limits = np.array([min(longest_answer(len(rows[row])), most) for row in chosen], np.int32)
@@ -120,10 +122,14 @@ def _batches(rows: Rows, search: Search, batch_tokens: int) -> Iterator[list[int
     order = [place for place, row in enumerate(rows) if list(row) != [search.end_id]]
     order.sort(key=lambda place: len(rows[place]), reverse=True)
     while order:
-        width = -(-len(rows[order[0]]) // LENGTH_STEP) * LENGTH_STEP
-        size = max(1, batch_tokens // (width * search.beam))
+        size = max(1, batch_tokens // (_width(rows[order[0]]) * search.beam))
         yield order[:size]
         order = order[size:]
+
+
+def _width(longest: Sequence[int]) -> int:
+    """What a batch is padded to whose longest row this is."""
+    return -(-len(longest) // LENGTH_STEP) * LENGTH_STEP
 
 
 def _best(answers: list[list[int]]) -> list[int]:

@@ -17,8 +17,6 @@ character's spelling stay as they are. Decoded text is the encoded text, up to t
 
 import base64
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from operator import index
@@ -27,6 +25,7 @@ from typing import Any, Self, SupportsIndex
 
 import sentencepiece
 
+from keras_transformer.files import making
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.pieces import learn, whole
 
@@ -120,7 +119,6 @@ class Tokenizer:
             raise FileExistsError(
                 f"{directory} exists: a tokenizer is never overwritten. Remove it or choose another"
             )
-        directory.parent.mkdir(parents=True, exist_ok=True)
         models = dict(zip([SHARED] if self.joint else [SOURCE, TARGET], self._models, strict=True))
         about = {
             "source_lang": self.source_lang,
@@ -128,12 +126,9 @@ class Tokenizer:
             "sha256": {name: sha256(model).hexdigest() for name, model in models.items()},
         }
         files = {**models, ABOUT: json.dumps(about, indent=2).encode() + b"\n"}
-        with tempfile.TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as scratch:
-            complete = Path(scratch) / directory.name
-            complete.mkdir()
+        with making(directory) as complete:
             for name, content in files.items():
-                _write(complete / name, content)
-            complete.rename(directory)
+                (complete / name).write_bytes(content)
 
     @classmethod
     def load(cls, directory: Path) -> Self:
@@ -208,13 +203,6 @@ def _special_ids(processor: sentencepiece.SentencePieceProcessor) -> tuple[int, 
 
 
 _REMEDY = "copy it again from where it came, or train the tokenizer again"
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _model_names(directory: Path) -> list[str]:
