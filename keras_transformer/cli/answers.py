@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from keras_transformer.cli.models import configure_search, search_options
+from keras_transformer.cli.models import at_least_one, configure_search, search_options
 from keras_transformer.text.sentences import Parts
 
 if TYPE_CHECKING:
@@ -20,7 +20,12 @@ Form = Callable[[Parts, list[Any]], str]  # a line and the answers to its parts 
 def configure_answers(parser: argparse.ArgumentParser) -> None:
     """The options."""
     configure_search(parser)
-    parser.add_argument("--max-tokens", type=int, metavar="N", help="the most tokens of an answer (2 S + 10)")
+    parser.add_argument(
+        "--max-tokens",
+        type=at_least_one("an answer may have at least 1 token"),
+        metavar="N",
+        help="the most tokens of an answer (twice those of its source, and 10)",
+    )
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--scores", action="store_true", help="score, tab, text")
     forms.add_argument(

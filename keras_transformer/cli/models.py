@@ -1,6 +1,7 @@
 """How a verb opens the MODEL that it was given, and how that searches for its answers."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,11 @@ def load_model(path: Path) -> "TranslationModel":
 def configure_search(parser: argparse.ArgumentParser) -> None:
     """The options of a verb whose model translates."""
     parser.add_argument(
-        "--beam", type=_width, default=1, metavar="N", help="answers kept while searching; 1 is greedy (1)"
+        "--beam",
+        type=at_least_one("a beam keeps at least 1 answer"),
+        default=1,
+        metavar="N",
+        help="answers kept while searching; 1 is greedy (1)",
     )
     parser.add_argument(
         "--length-penalty",
@@ -39,8 +44,12 @@ def search_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"beam": arguments.beam, "length_penalty": arguments.length_penalty}
 
 
-def _width(text: str) -> int:
-    width = int(text)
-    if width < 1:
-        raise argparse.ArgumentTypeError(f"a beam keeps at least 1 answer; got {width}")
-    return width
+def at_least_one(rule: str) -> Callable[[str], int]:
+    """For an option that counts something; `rule` is what is said if it does not."""
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < 1:
+            raise argparse.ArgumentTypeError(f"{rule}; got {text}")
+        return int(text)
+
+    return number

@@ -1,68 +1,26 @@
-"""`keras-transformer translate`: a line out for a line in, in this process and as a user runs it."""
+"""`keras-transformer translate`: a line out for a line in."""
 
 import gzip
 import io
 import json
 import os
-import pty
 import re
-import select
-import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import cycle, islice
+from collections.abc import Callable
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 
 from keras_transformer import TranslationModel
-from keras_transformer.cli import CommandError, main
-from keras_transformer.cli.lines import Lines, interrupt_held_back, write_line
+from keras_transformer.cli import main
+from keras_transformer.cli.lines import Lines
 from keras_transformer.cli.translate import chunks, translated
 from keras_transformer.models.network import Network
-from keras_transformer.text.phrasebook import phrasebook
 from keras_transformer.text.sentences import Lengths, Parts
-from keras_transformer.text.tokenizer import Tokenizer
 
 TEXTS = ["Je suis étudiant.", "Merci.", "Où est la gare ?", "Non.", "Deux cafés, s'il vous plaît."]
-
-
-@pytest.fixture(scope="module")
-def model() -> TranslationModel:
-    tokenizer = Tokenizer.train(phrasebook("fr-en", "train", 200), 400, source_lang="fr", target_lang="en")
-    keras.utils.set_random_seed(5)
-    model = TranslationModel(Network(1, 1, 16, 24, 2), tokenizer.source_size, tokenizer=tokenizer)
-    model.build()
-    for weight in model.trainable_variables:
-        if len(weight.shape) > 1:
-            weight.assign(weight * 2.0)  # larger than at first: the answers depend on the source
-    return model
-
-
-@pytest.fixture(scope="module")
-def run(model: TranslationModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What translate needs of a run directory."""
-    path = tmp_path_factory.mktemp("run")
-    model.save(path / "model.keras")
-    return path
-
-
-@pytest.fixture
-def said(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """said(*options, lines=TEXTS): what the command prints for these lines."""
-
-    def said(*options: str, lines: list[str] = TEXTS) -> str:
-        path = tmp_path / "lines.txt"
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        assert main(["translate", str(run), "--input", str(path), *options]) == 0
-        return capsys.readouterr().out
-
-    return said
 
 
 @pytest.fixture
@@ -273,62 +231,6 @@ def test_a_terminal_of_another_encoding_gets_utf8(
     assert set(written.getvalue().decode()) == {"é", "\n"}
 
 
-# Lines, as they come
-
-
-@contextmanager
-def piped() -> Iterator[tuple[Lines, int]]:
-    reading, writing = os.pipe()
-    try:
-        yield Lines(reading, "pipe"), writing
-    finally:
-        os.close(reading)
-
-
-def test_a_line_is_given_when_it_is_whole_without_waiting_for_the_next() -> None:
-    with piped() as (lines, writing):
-        assert lines.waiting()
-        os.write(writing, b"Non.\nOu")
-        assert not lines.waiting()
-        assert lines.take(1000) == ["Non."]
-        os.write(writing, b"i.\nMerci.\n\nSi.")
-        assert lines.take(1000) == ["Oui.", "Merci.", ""]
-        os.close(writing)
-        assert lines.take(1000) == ["Si."]
-        assert lines.take(1000) == lines.take(1000) == []
-        assert not lines.waiting()
-
-
-def test_lines_are_taken_up_to_a_size_and_one_that_is_longer_whole(tmp_path: Path) -> None:
-    path = tmp_path / "lines.txt"
-    path.write_text("ab\n" * 10 + "c" * 1000 + "\n" + "d\n" * 3)
-    with Lines.of(path) as lines:
-        assert lines.size == 1037
-        taken = list(iter(lambda: lines.take(10), []))
-        assert lines.read == 1037
-    assert [text for chunk in taken for text in chunk] == ["ab"] * 10 + ["c" * 1000] + ["d"] * 3
-    assert taken[0] == ["ab"] * 3
-    assert max(map(len, taken)) <= 4
-
-
-def test_a_line_of_many_megabytes_is_read_in_one_pass(tmp_path: Path) -> None:
-    path = tmp_path / "line.txt"
-    path.write_bytes(b"a" * 2**25 + b"\nb")
-    with Lines.of(path) as lines:
-        assert [len(line) for line in lines.take(2**14)] == [2**25]
-        assert lines.take(2**14) == ["b"]
-
-
-def test_a_wrong_line_is_raised_when_those_before_it_were_taken() -> None:
-    with piped() as (lines, writing):
-        os.write(writing, b"Non.\n\xff\nOui.\n")
-        os.close(writing)
-        assert lines.take(1000) == ["Non."]
-        for _ in range(2):
-            with pytest.raises(CommandError, match=r"^pipe, line 2: not UTF-8 \(.*0xff in position 0"):
-                lines.take(1000)
-
-
 def test_the_first_chunks_are_small(tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"
     path.write_text("abcd\n" * 200_000)
@@ -345,229 +247,3 @@ def test_a_chunk_of_blank_lines_asks_the_model_nothing() -> None:
 
     blank = [Parts.of(line, len, Lengths(0, 9)) for line in ("", " ")]
     assert list(translated(blank, never, lambda line, found: "")) == [("", 0), ("", 0)]
-
-
-# Beams, scores, JSON
-
-
-def test_a_beam_prints_its_best_answer(run: Path, model: TranslationModel, said: Callable[..., str]) -> None:
-    assert said("--beam", "3").splitlines() == model.translate(TEXTS, beam=3)
-    assert said("--max-tokens", "2").splitlines() == [
-        found[0].text for found in model.hypotheses(TEXTS, max_tokens=2)
-    ]
-
-
-def test_a_score_stands_before_its_line_and_a_blank_line_has_none(
-    model: TranslationModel, said: Callable[..., str]
-) -> None:
-    lines = said("--scores", lines=[TEXTS[0], "", TEXTS[1]]).splitlines()
-    expected = model.hypotheses(TEXTS[:2])
-    assert lines == [
-        f"{expected[0][0].score:.4f}\t{expected[0][0].text}",
-        "\t",
-        f"{expected[1][0].score:.4f}\t{expected[1][0].text}",
-    ]
-
-
-def test_as_json_a_line_is_all_that_was_found(model: TranslationModel, said: Callable[..., str]) -> None:
-    line, blank = map(json.loads, said("--json", "--beam", "2", lines=[TEXTS[0], ""]).splitlines())
-    (sentence,) = line["sentences"]
-    (expected,) = model.hypotheses(TEXTS[:1], beam=2)
-    assert line["text"] == expected[0].text
-    assert sentence["source"] == TEXTS[0]
-    assert sentence["pieces"][-1] == "</s>"
-    assert [answer["text"] for answer in sentence["answers"]] == [each.text for each in expected]
-    for answer, each in zip(sentence["answers"], expected, strict=True):
-        assert answer["pieces"] == model.tokenizer.pieces_target(each.tokens)
-        np.testing.assert_allclose(answer["log_probs"], each.log_probs, rtol=0, atol=1e-5)
-        assert len(answer["alignment"]) == len(answer["log_probs"])
-        assert max(answer["alignment"]) < len(sentence["pieces"])
-    assert blank == {"text": "", "score": None, "sentences": []}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--beam", "0"], "argument --beam: a beam keeps at least 1 answer; got 0"),
-        (["--scores", "--json"], "argument --json: not allowed with argument --scores"),
-    ],
-)
-def test_search_options_that_make_no_sense_are_wrong_usage(
-    run: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["translate", str(run), *options])
-    assert left.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-# Ctrl-C
-
-
-def test_an_interrupt_waits_until_what_was_begun_is_done() -> None:
-    done = []
-    with pytest.raises(KeyboardInterrupt), interrupt_held_back():
-        os.kill(os.getpid(), signal.SIGINT)
-        done.append("first")
-    with pytest.raises(KeyboardInterrupt), interrupt_held_back():
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-        done.append("never: the second does not wait")
-    assert done == ["first"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_an_interrupt_that_is_ignored_stays_ignored() -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with interrupt_held_back():
-            os.kill(os.getpid(), signal.SIGINT)
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.parametrize("buffering", [0, 8192])
-def test_a_line_that_an_interrupt_comes_into_is_written_whole(
-    buffering: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reading, writing = os.pipe()
-    received = bytearray()
-    main_thread = threading.main_thread().ident
-    assert main_thread
-
-    def read() -> None:
-        received.extend(os.read(reading, 4096))  # the writer waits now, with most of its line
-        signal.pthread_kill(main_thread, signal.SIGINT)
-        while data := os.read(reading, 65536):
-            received.extend(data)
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    with os.fdopen(writing, "wb", buffering=buffering) as out:
-        stream = io.TextIOWrapper(out, write_through=not buffering)  # type: ignore[type-var]
-        monkeypatch.setattr(sys, "stdout", stream)
-        with pytest.raises(KeyboardInterrupt), interrupt_held_back():
-            write_line("a" * 1_000_000)
-        monkeypatch.undo()
-        stream.detach()
-    reader.join(60)
-    os.close(reading)
-    assert received == b"a" * 1_000_000 + b"\n"
-
-
-# As a user runs it
-
-
-def started(run: Path, *options: str, **files: int) -> subprocess.Popen[bytes]:
-    """The command as a process, with pipes where no files are given, and Ctrl-C as in a terminal."""
-    changing = {"TF_CPP_MIN_LOG_LEVEL", "PYTHONUNBUFFERED"}
-    environment = {name: value for name, value in os.environ.items() if name not in changing}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(
-        [sys.executable, "-m", "keras_transformer", "translate", str(run), *options],
-        env=environment,
-        bufsize=0,
-        **{**pipes, **files},  # type: ignore[call-overload]
-    )
-
-
-def heard(file: int, until: bytes, seconds: float = 120) -> bytes:
-    """What comes from there, up to a text that has to come."""
-    content = b""
-    while until not in content:
-        assert select.select([file], [], [], seconds)[0], f"after {seconds} s there was only {content!r}"
-        data = os.read(file, 1 if until == b"\n" else 4096)
-        assert data, f"the end came after {content!r}"
-        content += data
-    return content
-
-
-SAID = b"Loading Keras and TensorFlow ...\nTranslating fr to en ...\n"
-
-
-def test_a_program_that_waits_for_each_answer_gets_it(run: Path, model: TranslationModel) -> None:
-    with started(run) as process:
-        assert process.stdin and process.stdout and process.stderr
-        for text, answer in zip(TEXTS, model.translate(TEXTS), strict=True):
-            process.stdin.write(f"{text}\n".encode())
-            assert heard(process.stdout.fileno(), b"\n").decode() == f"{answer}\n"
-        process.stdin.close()
-        assert process.stdout.read() == b""
-        assert re.fullmatch(re.escape(SAID) + rb"5 lines, [\d.]+ s, [\d,]+ lines/s\n", process.stderr.read())
-        assert process.wait(60) == 0
-
-
-def test_an_interrupt_loses_no_line_that_was_printed(
-    run: Path, tmp_path: Path, model: TranslationModel
-) -> None:
-    texts = list(islice(cycle(TEXTS), 200_000))
-    path = tmp_path / "long.txt"
-    path.write_text("".join(f"{text}\n" for text in texts))
-    with started(run, "--input", str(path)) as process:
-        assert process.stdout and process.stderr
-        first = heard(process.stdout.fileno(), b"\n")
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    assert process.returncode == 130
-    printed = (first + out).decode()
-    assert printed.endswith("\n")
-    lines = printed.splitlines()
-    assert lines == list(islice(cycle(model.translate(TEXTS)), len(lines)))
-    assert len(lines) < len(texts)
-    done = f"{len(lines):,} line{'s' * (len(lines) > 1)} done\n"
-    assert err.decode() == f"{SAID.decode()}{done}keras-transformer translate: interrupted\n"
-
-
-def test_at_a_terminal_it_says_how_to_end_and_answers_each_line(run: Path, model: TranslationModel) -> None:
-    terminal, stdin = pty.openpty()
-    with started(run, stdin=stdin) as process:
-        os.close(stdin)
-        assert process.stdout and process.stderr
-        heard(process.stderr.fileno(), b"Translating fr to en from the terminal; Ctrl-D ends\n")
-        os.write(terminal, b"Merci.\n")
-        assert heard(process.stdout.fileno(), b"\n").decode() == f"{model.translate(['Merci.'])[0]}\n"
-        os.write(terminal, b"\x04")  # Ctrl-D
-        assert process.wait(60) == 0
-    os.close(terminal)
-
-
-def test_a_terminal_shows_how_far_a_file_is(run: Path, tmp_path: Path) -> None:
-    path = tmp_path / "lines.txt"
-    path.write_text("Non.\n" * 5000)
-    terminal, stderr = pty.openpty()
-    with (tmp_path / "out.txt").open("wb") as out:
-        process = started(
-            run, "--input", str(path), stdin=subprocess.DEVNULL, stdout=out.fileno(), stderr=stderr
-        )
-    os.close(stderr)
-    with process:
-        shown = heard(terminal, b"lines/s\r\n")
-        assert process.wait(60) == 0
-    os.close(terminal)
-    assert (tmp_path / "out.txt").read_bytes().count(b"\n") == 5000
-    assert re.search(rb"\r\x1b\[K3,[\d]{3} lines, [\d.]+ s, [\d,]+ lines/s, 66%\r", shown)
-    assert re.search(rb"\r\x1b\[K5,000 lines, [\d.]+ s, [\d,]+ lines/s\r\n\Z", shown)
-
-
-def test_in_a_pipe_it_ends_quietly_when_the_reader_leaves(run: Path) -> None:
-    with started(run) as process:
-        assert process.stdin and process.stdout and process.stderr
-        process.stdin.write(b"Non.\n" * 1024)  # whose answer is read by one line, as `head -1` does
-        heard(process.stdout.fileno(), b"\n")
-        process.stdout.close()
-        process.stdin.write(b"Non.\n")
-        process.stdin.close()
-        assert process.stderr.read() == SAID
-        assert process.wait(60) == 0
-
-
-def test_a_closed_standard_input_is_told(run: Path) -> None:
-    done = subprocess.run(
-        ["sh", "-c", '"$0" -m keras_transformer translate "$1" <&-', sys.executable, str(run)],
-        capture_output=True, check=False, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert (
-        done.stderr == b"keras-transformer translate: standard input is closed: name a file with --input.\n"
-    )

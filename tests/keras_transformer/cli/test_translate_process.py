@@ -1,0 +1,129 @@
+"""`keras-transformer translate` as a user runs it: in a pipe, at a terminal, interrupted."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+from itertools import cycle, islice
+from pathlib import Path
+
+from keras_transformer import TranslationModel
+
+TEXTS = ["Je suis étudiant.", "Merci.", "Où est la gare ?", "Non.", "Deux cafés, s'il vous plaît."]
+
+
+def started(run: Path, *options: str, **files: int) -> subprocess.Popen[bytes]:
+    """The command as a process, with pipes where no files are given, and Ctrl-C as in a terminal."""
+    changing = {"TF_CPP_MIN_LOG_LEVEL", "PYTHONUNBUFFERED"}
+    environment = {name: value for name, value in os.environ.items() if name not in changing}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(
+        [sys.executable, "-m", "keras_transformer", "translate", str(run), *options],
+        env=environment,
+        bufsize=0,
+        **{**pipes, **files},  # type: ignore[call-overload]
+    )
+
+
+def heard(file: int, until: bytes, seconds: float = 120) -> bytes:
+    """What comes from there, up to a text that has to come."""
+    content = b""
+    while until not in content:
+        assert select.select([file], [], [], seconds)[0], f"after {seconds} s there was only {content!r}"
+        data = os.read(file, 1 if until == b"\n" else 4096)
+        assert data, f"the end came after {content!r}"
+        content += data
+    return content
+
+
+SAID = b"Loading Keras and TensorFlow ...\nTranslating fr to en ...\n"
+
+
+def test_a_program_that_waits_for_each_answer_gets_it(run: Path, model: TranslationModel) -> None:
+    with started(run) as process:
+        assert process.stdin and process.stdout and process.stderr
+        for text, answer in zip(TEXTS, model.translate(TEXTS), strict=True):
+            process.stdin.write(f"{text}\n".encode())
+            assert heard(process.stdout.fileno(), b"\n").decode() == f"{answer}\n"
+        process.stdin.close()
+        assert process.stdout.read() == b""
+        assert re.fullmatch(re.escape(SAID) + rb"5 lines, [\d.]+ s, [\d,]+ lines/s\n", process.stderr.read())
+        assert process.wait(60) == 0
+
+
+def test_an_interrupt_loses_no_line_that_was_printed(
+    run: Path, tmp_path: Path, model: TranslationModel
+) -> None:
+    texts = list(islice(cycle(TEXTS), 200_000))
+    path = tmp_path / "long.txt"
+    path.write_text("".join(f"{text}\n" for text in texts))
+    with started(run, "--input", str(path)) as process:
+        assert process.stdout and process.stderr
+        first = heard(process.stdout.fileno(), b"\n")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    printed = (first + out).decode()
+    assert printed.endswith("\n")
+    lines = printed.splitlines()
+    assert lines == list(islice(cycle(model.translate(TEXTS)), len(lines)))
+    assert len(lines) < len(texts)
+    done = f"{len(lines):,} line{'s' * (len(lines) > 1)} done\n"
+    assert err.decode() == f"{SAID.decode()}{done}keras-transformer translate: interrupted\n"
+
+
+def test_at_a_terminal_it_says_how_to_end_and_answers_each_line(run: Path, model: TranslationModel) -> None:
+    terminal, stdin = pty.openpty()
+    with started(run, stdin=stdin) as process:
+        os.close(stdin)
+        assert process.stdout and process.stderr
+        heard(process.stderr.fileno(), b"Translating fr to en from the terminal; Ctrl-D ends\n")
+        os.write(terminal, b"Merci.\n")
+        assert heard(process.stdout.fileno(), b"\n").decode() == f"{model.translate(['Merci.'])[0]}\n"
+        os.write(terminal, b"\x04")  # Ctrl-D
+        assert process.wait(60) == 0
+    os.close(terminal)
+
+
+def test_a_terminal_shows_how_far_a_file_is(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_text("Non.\n" * 5000)
+    terminal, stderr = pty.openpty()
+    with (tmp_path / "out.txt").open("wb") as out:
+        process = started(
+            run, "--input", str(path), stdin=subprocess.DEVNULL, stdout=out.fileno(), stderr=stderr
+        )
+    os.close(stderr)
+    with process:
+        shown = heard(terminal, b"lines/s\r\n")
+        assert process.wait(60) == 0
+    os.close(terminal)
+    assert (tmp_path / "out.txt").read_bytes().count(b"\n") == 5000
+    assert re.search(rb"\r\x1b\[K3,[\d]{3} lines, [\d.]+ s, [\d,]+ lines/s, 66%\r", shown)
+    assert re.search(rb"\r\x1b\[K5,000 lines, [\d.]+ s, [\d,]+ lines/s\r\n\Z", shown)
+
+
+def test_in_a_pipe_it_ends_quietly_when_the_reader_leaves(run: Path) -> None:
+    with started(run) as process:
+        assert process.stdin and process.stdout and process.stderr
+        process.stdin.write(b"Non.\n" * 1024)  # whose answer is read by one line, as `head -1` does
+        heard(process.stdout.fileno(), b"\n")
+        process.stdout.close()
+        process.stdin.write(b"Non.\n")
+        process.stdin.close()
+        assert process.stderr.read() == SAID
+        assert process.wait(60) == 0
+
+
+def test_a_closed_standard_input_is_told(run: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -m keras_transformer translate "$1" <&-', sys.executable, str(run)],
+        capture_output=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert (
+        done.stderr == b"keras-transformer translate: standard input is closed: name a file with --input.\n"
+    )
