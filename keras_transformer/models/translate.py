@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.loops import LENGTH_STEP, Ids, Loop, Search
 from keras_transformer.models.scoring import Scorer
 from keras_transformer.text.batches import padded
@@ -110,11 +111,6 @@ def search_ids(
         for row, limit, beams in zip(chosen, limits, answers, strict=True):
             found[row] = [_said(ids[:limit], search.end_id) for ids in beams]
     return found
-
-
-def longest_answer(source_length: int) -> int:
-    """The most target tokens that a source of so many tokens is given."""
-    return 2 * source_length + 10
 
 
 def _batches(rows: Rows, search: Search, batch_tokens: int) -> Iterator[list[int]]:

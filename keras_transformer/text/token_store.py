@@ -29,9 +29,19 @@ class TokenStore:
 
     @classmethod
     def write(
-        cls, directory: Path, pairs: Iterable[Pair], tokenizer: Tokenizer, max_tokens: int | None = None
+        cls,
+        directory: Path,
+        pairs: Iterable[Pair],
+        tokenizer: Tokenizer,
+        max_tokens: int | None = None,
+        dropout: float = 0.0,
+        seed: int = 0,
     ) -> Self:
-        """Tokenise the pairs as they come. Sentences over max_tokens are cut there, the end id kept."""
+        """Tokenise the pairs as they come. Sentences over max_tokens are cut there, the end id kept.
+
+        With dropout, the tokenizer's, a pair that comes again is cut into other pieces.
+        """
+        seeds = np.random.default_rng(seed)
         directory.mkdir(parents=True, exist_ok=True)
         encoders = (tokenizer.encode_source, tokenizer.encode_target)
         ends: tuple[list[NDArray[np.int64]], ...] = ([], [])
@@ -39,7 +49,8 @@ class TokenStore:
         with (directory / "source.ids").open("wb") as source, (directory / "target.ids").open("wb") as target:
             for chunk in _chunks(pairs):
                 for side, file in enumerate((source, target)):
-                    rows = encoders[side]([pair[side] for pair in chunk], max_tokens)
+                    texts = [pair[side] for pair in chunk]
+                    rows = encoders[side](texts, max_tokens, dropout, int(seeds.integers(2**32)))
                     ends[side].append(totals[side] + np.cumsum([len(row) for row in rows], dtype=np.int64))
                     totals[side] = int(ends[side][-1][-1])
                     np.concatenate([np.asarray(row, "<u4") for row in rows]).tofile(file)

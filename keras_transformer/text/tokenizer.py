@@ -89,13 +89,21 @@ class Tokenizer:
     def target_size(self) -> int:
         return self._target.vocab_size()
 
-    def encode_source(self, texts: Sequence[str], max_tokens: int | None = None) -> list[list[int]]:
-        """The ids of each text, ending with eos_id; at most max_tokens of them, the end included."""
-        return _encode(self._source, texts, max_tokens)
+    def encode_source(
+        self, texts: Sequence[str], max_tokens: int | None = None, dropout: float = 0.0, seed: int = 0
+    ) -> list[list[int]]:
+        """The ids of each text, ending with eos_id; at most max_tokens of them, the end included.
 
-    def encode_target(self, texts: Sequence[str], max_tokens: int | None = None) -> list[list[int]]:
+        With dropout, for training, texts are cut into other pieces with each seed: of the joints that make
+        the usual pieces that share is left out (BPE-dropout).
+        """
+        return _encode(self._source, texts, max_tokens, dropout, seed)
+
+    def encode_target(
+        self, texts: Sequence[str], max_tokens: int | None = None, dropout: float = 0.0, seed: int = 0
+    ) -> list[list[int]]:
         """As encode_source. No bos_id: it is the model that starts its decoder with it."""
-        return _encode(self._target, texts, max_tokens)
+        return _encode(self._target, texts, max_tokens, dropout, seed)
 
     def decode_source(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
         """The text of each row. Padding, start and end say nothing; bytes that are no UTF-8 become U+FFFD."""
@@ -152,7 +160,11 @@ class Tokenizer:
 
 
 def _encode(
-    processor: sentencepiece.SentencePieceProcessor, texts: Sequence[str], limit: int | None
+    processor: sentencepiece.SentencePieceProcessor,
+    texts: Sequence[str],
+    limit: int | None,
+    dropout: float,
+    seed: int,
 ) -> list[list[int]]:
     if isinstance(texts, str):
         raise TypeError(f"a sequence of texts is expected; got the text {texts[:40]!r}. Put it into a list")
@@ -160,7 +172,11 @@ def _encode(
         raise ValueError(f"max_tokens must be at least 1, which is the end of sentence alone; got {limit}")
     kept = None if limit is None else limit - 1
     end = [processor.eos_id()]
-    return [ids[:kept] + end for ids in processor.encode([whole(text) for text in texts])]
+    sampling: dict[str, Any] = {}
+    if dropout:
+        sentencepiece.set_random_generator_seed(seed)  # each call starts from it, in a thread of its own
+        sampling = {"enable_sampling": True, "alpha": dropout, "num_threads": 1}
+    return [ids[:kept] + end for ids in processor.encode([whole(text) for text in texts], **sampling)]
 
 
 def _decode(

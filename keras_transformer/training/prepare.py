@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 from zlib import crc32
 
@@ -13,6 +14,7 @@ from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
 
 SPOOL = "corpus.jsonl"
+SAMPLES = 16  # how often a corpus is cut into pieces when that is left to chance
 HELD_OUT_SHARE, HELD_OUT_MOST = 50, 1000  # one pair in fifty, a thousand at most
 
 Tell = Callable[[str], None]
@@ -60,9 +62,12 @@ def prepare(
     for left in (run.tokenizer, *run.path.glob(f".{run.tokenizer.name}-*")):
         shutil.rmtree(left, ignore_errors=True)  # by a preparation that was killed
     tokenizer.save(run.tokenizer)
-    store = TokenStore.write(run.tokens, run.read_pairs(SPOOL), tokenizer, recipe.max_tokens)
+    dropout = recipe.piece_dropout
+    times = SAMPLES if dropout else 1
+    pairs = chain.from_iterable(run.read_pairs(SPOOL) for _ in range(times))
+    store = TokenStore.write(run.tokens, pairs, tokenizer, recipe.max_tokens, dropout, recipe.seed)
     (run.path / SPOOL).unlink()
-    tell(f"{tokenizer.target_size:,} pieces, {int(store.lengths()[:, 1].sum()):,} target tokens")
+    tell(f"{tokenizer.target_size:,} pieces, {int(store.lengths()[:, 1].sum()) // times:,} target tokens")
     run.write("recipe.json", recipe.as_dict())
     return recipe
 

@@ -21,6 +21,7 @@ class Recipe(Settings):
     dropout: float = 0.2
     attention_dropout: float = 0.0
     inner_dropout: float = 0.0
+    piece_dropout: float = 0.0  # share of the joints of pieces left out, anew each time a pair is seen
     tokenizer: str = "bpe"
     joint: bool = True
     vocabulary: int | None = None  # None: 8,000, or as many as the corpus supports
@@ -56,6 +57,7 @@ class Recipe(Settings):
         )
         problems += self._not_whole(0, "patience", "average_last", "seed")
         problems += self._not_shares("dropout", "attention_dropout", "inner_dropout", "smoothing", "average")
+        problems += self._not_shares("piece_dropout")
         if not 0 <= self.clip < math.inf:
             problems.append(f"clip must be at least 0 and finite; got {self.clip}")
         if self.average and self.average_last:

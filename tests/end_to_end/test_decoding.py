@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from export.ctranslate2_format import write_ctranslate2
 from keras_transformer import TranslationModel
+from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.loops import Loop, Search
-from keras_transformer.models.translate import longest_answer, search_ids
+from keras_transformer.models.translate import search_ids
 from keras_transformer.text.batches import padded
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]

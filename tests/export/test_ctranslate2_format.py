@@ -8,8 +8,8 @@ import pytest
 
 from export.ctranslate2_format import write_ctranslate2
 from keras_transformer import Tokenizer, TranslationModel
+from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.network import Network
-from keras_transformer.models.translate import longest_answer
 from keras_transformer.text.phrasebook import phrasebook
 
 PAIRS = list(phrasebook("fr-en", "train", 200))

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from keras_transformer import TranslationModel
+from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models import loops
 from keras_transformer.models.loops import Search
 from keras_transformer.models.network import Network
-from keras_transformer.models.translate import longest_answer, search_ids, translate_ids
+from keras_transformer.models.translate import search_ids, translate_ids
 from keras_transformer.text.batches import padded
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
