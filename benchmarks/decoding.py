@@ -15,33 +15,23 @@ counts.
 """
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import measure
 import numpy as np
+from sides import Side, serve
 
 VOCABULARY, SOURCE, TARGET = 8000, 21, 24
 START, END, NEVER = 2, 3, -1
-TURN = 0.2  # seconds
 PACKAGES = {
     "ours": "tensorflow",
     "kerashub": "keras-hub",
     "hf": "transformers",
     "ctranslate2_float32": "ctranslate2",
-}
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "TF_NUM_INTRAOP_THREADS": "1",
-    "TF_NUM_INTEROP_THREADS": "1",
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-    "CUDA_VISIBLE_DEVICES": "",
 }
 
 
@@ -58,11 +48,11 @@ def main() -> None:
     if bool(options.run) != bool(options.text):
         parser.error("--run and --text go together")
     if options.serve:
-        _serve(options)
+        serve(lambda task: _prepared(options, task), warm_up=1 if options.run else 3)
         return
     names = ["ours", "ctranslate2_float32"] if options.run else list(PACKAGES)
     with tempfile.TemporaryDirectory() as scratch:
-        sides = {name: _Side(name, scratch, sys.argv[1:]) for name in names}
+        sides = {name: Side(name, scratch, sys.argv[1:]) for name in names}
         try:
             _measure(sides, options)
         finally:
@@ -70,7 +60,7 @@ def main() -> None:
                 side.close()
 
 
-def _measure(sides: dict[str, "_Side"], options: argparse.Namespace) -> None:
+def _measure(sides: dict[str, Side], options: argparse.Namespace) -> None:
     figures: dict[str, Any] = {}
     ratios = {}
     repeats = 5 if options.quick else 15
@@ -91,56 +81,8 @@ def _measure(sides: dict[str, "_Side"], options: argparse.Namespace) -> None:
     measure.report("decoding", [PACKAGES[name] for name in sides], figures, ratios, options.json)
 
 
-class _Side:
-    """One of those compared, in a process that answers a line with a line."""
-
-    def __init__(self, name: str, scratch: str, arguments: list[str]) -> None:
-        command = [sys.executable, __file__, *arguments, "--serve", name, "--scratch", scratch]
-        environment = {**os.environ, **ONE_THREAD}
-        self.process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def prepare(self, task: str) -> int:
-        """-> target tokens of one call; compiled and warm."""
-        return int(self._ask(task))
-
-    def seconds(self) -> float:
-        return float(self._ask("go"))
-
-    def _ask(self, line: str) -> str:
-        assert self.process.stdin and self.process.stdout  # noqa: S101
-        print(line, file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline()
-        if not answer:
-            raise SystemExit(f"the process of {self.process.args!r} ended: see its error above.")
-        return answer
-
-    def close(self) -> None:
-        assert self.process.stdin  # noqa: S101
-        self.process.stdin.close()
-        self.process.wait()
-
-
-def _serve(options: argparse.Namespace) -> None:
-    """Answer the parent: a task is prepared, `go` is timed."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is not an answer
-    make = _texts if options.run else _ids
-    call: Callable[[], Any] = lambda: None  # noqa: E731
-    for line in sys.stdin:
-        if line.strip() == "go":
-            calls, start = 0, time.perf_counter()
-            while time.perf_counter() - start < TURN:
-                call()
-                calls += 1
-            print((time.perf_counter() - start) / calls, file=answers, flush=True)
-        else:
-            batch = 0 if options.run else int(line.partition("=")[2])
-            call, tokens = make(options, batch)
-            for _ in range(1 if options.run else 3):
-                call()
-            print(tokens, file=answers, flush=True)
+def _prepared(options: argparse.Namespace, task: str) -> tuple[Callable[[], Any], int]:
+    return _texts(options) if options.run else _ids(options, int(task.partition("=")[2]))
 
 
 def _ids(options: argparse.Namespace, batch: int) -> tuple[Callable[[], Any], int]:
@@ -276,7 +218,7 @@ def _ctranslate2(options: argparse.Namespace, source: Any) -> Callable[[], Any]:
     return call
 
 
-def _texts(options: argparse.Namespace, _: int) -> tuple[Callable[[], Any], int]:
+def _texts(options: argparse.Namespace) -> tuple[Callable[[], Any], int]:
     """What one side does with a file."""
     from keras_transformer import TranslationModel
 

@@ -1,0 +1,168 @@
+"""The exported graphs in ONNX Runtime beside CTranslate2 and our SavedModel: target tokens per second.
+
+    python benchmarks/runtimes.py --preset small --preset base --batch 1 8 32 64 --json
+
+One thread each, the same random weights, 21 source tokens, 24 target tokens that no side may cut short, a
+vocabulary of 8,000; in float32 and in int8. Each side runs in a process of its own and takes turns of a fifth
+of a second with the others. Timed is a call from ids to ids, the encoder included. *Not* timed: loading, and
+text. The SavedModel ends by itself and is counted by the tokens that it gives.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import measure
+import numpy as np
+from sides import Side, serve
+
+VOCABULARY, SOURCE, TARGET = 8000, 21, 24
+START, END = 2, 3
+PAIRS = {"onnx_float32": "ctranslate2_float32", "onnx_int8": "ctranslate2_int8"}
+NAMES = [*PAIRS, *PAIRS.values(), "saved_model"]
+PACKAGES = ["onnxruntime", "ctranslate2", "tensorflow"]
+
+
+def main() -> None:
+    """Every preset at every batch size."""
+    parser = measure.parser(__doc__)
+    parser.add_argument("--preset", choices=("tiny", "small", "base"), action="append")
+    parser.add_argument("--batch", type=int, nargs="+", default=[1, 8, 32, 64])
+    parser.add_argument("--serve", choices=NAMES, help=argparse.SUPPRESS)
+    parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(lambda task: _prepared(options.serve, options.scratch, *task.split()))
+        return
+    presets = options.preset or ["small", "base"]
+    with tempfile.TemporaryDirectory() as scratch:
+        for preset in presets:
+            _export(preset, Path(scratch) / preset)
+        sides = {name: Side(name, scratch, sys.argv[1:]) for name in NAMES}
+        try:
+            _measure(sides, presets, options)
+        finally:
+            for side in sides.values():
+                side.close()
+
+
+def _measure(sides: dict[str, Side], presets: list[str], options: argparse.Namespace) -> None:
+    figures: dict[str, Any] = {}
+    ratios = {}
+    repeats = 5 if options.quick else 15
+    for preset, batch in ((preset, batch) for preset in presets for batch in options.batch):
+        task = f"{preset} batch={batch}"
+        tokens = {name: side.prepare(task) for name, side in sides.items()}
+        seconds: dict[str, list[float]] = {name: [] for name in sides}
+        for _ in range(repeats):
+            for name, side in sides.items():
+                seconds[name].append(side.seconds())
+        for name, each in seconds.items():
+            figures[f"{name} {task}"] = {
+                "ms": measure.summary(each),
+                "tokens per second": round(tokens[name] / float(np.median(each))),
+            }
+            print(f"{task} {name}: {figures[f'{name} {task}']}", flush=True)
+        for ours, peer in PAIRS.items():
+            ratios[f"{ours}/{peer} {task}"] = measure.ratio(seconds[ours], seconds[peer])
+        ratios[f"onnx_float32/saved_model {task}"] = measure.ratio(
+            [each / tokens["onnx_float32"] for each in seconds["onnx_float32"]],
+            [each / tokens["saved_model"] for each in seconds["saved_model"]],
+        )
+    measure.report("runtimes", PACKAGES, figures, ratios, options.json)
+
+
+def _export(preset: str, directory: Path) -> None:
+    """The same random weights for every side."""
+    import keras
+    from export.saved_model import write_saved_model
+
+    from export.calibration import observed_ranges
+    from export.ctranslate2_format import write_with_vocabulary
+    from export.products import Int8
+    from export.scheduler_onnx import write_scheduler_onnx
+    from keras_transformer import TranslationModel
+    from keras_transformer.models.network import Network
+
+    keras.utils.set_random_seed(1)
+    model = TranslationModel(Network.from_preset(preset), VOCABULARY)
+    model.build()
+    directory.mkdir()
+    names = _names()
+    write_with_vocabulary(model, names, names, START, END, directory / "ctranslate2")
+    write_scheduler_onnx(model, directory)
+    ranges = observed_ranges(model, _source(8).tolist(), START, END)
+    write_scheduler_onnx(model, directory, Int8(ranges))
+    (directory / "saved_model").mkdir()
+    write_saved_model(model, directory / "saved_model")
+
+
+def _prepared(name: str, scratch: Path, preset: str, batch: str) -> tuple[Callable[[], Any], int]:
+    """What one side does with a batch of ids, and the target tokens of it."""
+    directory, source = scratch / preset, _source(int(batch.removeprefix("batch=")))
+    if name == "saved_model":
+        return _saved_model(directory, source)
+    kind, _, precision = name.partition("_")
+    make = _onnx if kind == "onnx" else _ctranslate2
+    return make(directory, source, precision), source.shape[0] * TARGET
+
+
+def _onnx(directory: Path, source: Any, precision: str) -> Callable[[], Any]:
+    from export.runtimes.scheduler_onnx import SchedulerOnnx, Slots
+
+    runtime = SchedulerOnnx(directory, precision)
+    slots = Slots(runtime.decoder, len(source), SOURCE, TARGET)
+
+    def call() -> Any:
+        (memory,) = runtime.encoder.run(None, {"source": source})
+        slots.admit(memory, START)
+        said = [slots.step()[0].tolist() for _ in range(TARGET)]
+        for row in reversed(range(len(source))):
+            slots.retire(row)
+        return said
+
+    return call
+
+
+def _ctranslate2(directory: Path, source: Any, precision: str) -> Callable[[], Any]:
+    import ctranslate2
+
+    translator = ctranslate2.Translator(
+        str(directory / "ctranslate2"), inter_threads=1, intra_threads=1, compute_type=precision
+    )
+    names = _names()
+    rows = [[names[number] for number in row] for row in source]
+
+    def call() -> None:
+        found = translator.translate_batch(
+            rows, beam_size=1, min_decoding_length=TARGET, max_decoding_length=TARGET
+        )
+        assert all(len(each.hypotheses[0]) == TARGET for each in found)  # noqa: S101
+
+    return call
+
+
+def _saved_model(directory: Path, source: Any) -> tuple[Callable[[], Any], int]:
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  (the graph's operators)
+
+    loaded = tf.saved_model.load(directory / "saved_model")
+    tokens, ids = loaded.signatures["tokens"], tf.constant(source)
+    return lambda: tokens(source=ids), int(np.count_nonzero(tokens(source=ids)["target"]))
+
+
+def _source(batch: int) -> Any:
+    rng = np.random.default_rng(batch)
+    ids = rng.integers(4, VOCABULARY, (batch, SOURCE - 1))
+    return np.concatenate([ids, np.full((batch, 1), END)], axis=1).astype(np.int32)
+
+
+def _names() -> list[str]:
+    return [str(number) for number in range(VOCABULARY)]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Those compared, each in a process of its own that answers a line with a line.
+
+Libraries that bring threads and memory of their own do not meet, and none finds the caches warm for another.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+TURN = 0.2  # seconds: as many calls as take that, since the first finds the caches full of another's weights
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "TF_NUM_INTRAOP_THREADS": "1",
+    "TF_NUM_INTEROP_THREADS": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "CUDA_VISIBLE_DEVICES": "",
+}
+
+
+class Side:
+    """One of those compared, as the script that asks sees it."""
+
+    def __init__(self, name: str, scratch: str, arguments: list[str]) -> None:
+        """Starts the same script with --serve NAME --scratch DIR behind its arguments."""
+        command = [sys.executable, sys.argv[0], *arguments, "--serve", name, "--scratch", scratch]
+        self.process = subprocess.Popen(
+            command,
+            env={**os.environ, **ONE_THREAD},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def prepare(self, task: str) -> int:
+        """-> target tokens of one call; compiled and warm."""
+        return int(self._ask(task))
+
+    def seconds(self) -> float:
+        """Of a call, over a turn of them."""
+        return float(self._ask("go"))
+
+    def _ask(self, line: str) -> str:
+        assert self.process.stdin and self.process.stdout  # noqa: S101
+        print(line, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise SystemExit(f"the process of {self.process.args!r} ended: see its error above.")
+        return answer
+
+    def close(self) -> None:
+        """The process ends when nothing more can come."""
+        assert self.process.stdin  # noqa: S101
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def serve(make: Callable[[str], tuple[Callable[[], Any], int]], warm_up: int = 3) -> None:
+    """Answer the parent: `make` prepares a task, giving a call and the tokens of it; `go` is timed."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is not an answer
+    call: Callable[[], Any] = lambda: None  # noqa: E731
+    for line in sys.stdin:
+        if line.strip() == "go":
+            calls, start = 0, time.perf_counter()
+            while time.perf_counter() - start < TURN:
+                call()
+                calls += 1
+            print((time.perf_counter() - start) / calls, file=answers, flush=True)
+        else:
+            call, tokens = make(line.strip())
+            for _ in range(warm_up):
+                call()
+            print(tokens, file=answers, flush=True)
