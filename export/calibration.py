@@ -4,14 +4,14 @@ B rows, S source length.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import onnxruntime
 
 from export.products import HIGHEST, LOWEST, Observed, Range
-from export.scheduler_onnx import decoder, encoder
+from export.scheduler_onnx import WRITTEN, decoder, encoder
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.translation import TranslationModel
 
@@ -19,16 +19,48 @@ Ranges = dict[str, Range]
 
 
 def observed_ranges(
-    model: TranslationModel, rows: Iterable[Sequence[int]], start_id: int, end_id: int
+    model: TranslationModel, rows: Sequence[Sequence[int]], start_id: int, end_id: int
 ) -> Ranges:
-    """The range of each product over the greedy translations of these rows of source ids."""
+    """The range of each product over the greedy translations of these rows of source ids, all at once."""
     ranges: Ranges = defaultdict(Range)
-    encode, proceed = (_Observer(graph(model, Observed()), ranges) for graph in (encoder, decoder))
-    for row in rows:
-        memory = encode({"source": np.array([row], np.int32)})["memory"]
-        length = min(longest_answer(len(row)), model.network.max_length)
-        _translate(proceed, memory, length, start_id, end_id)
+    encode = _Observer(encoder(model, Observed()), ranges)
+    memories = [encode({"source": np.array([row], np.int32)})["memory"][:, 0] for row in rows]
+    del encode  # large weights need not be in memory twice
+    proceed = _Observer(decoder(model, Observed()), ranges)
+    limits = np.array([min(longest_answer(len(row)), model.network.max_length) for row in rows])
+    inputs = _begun(memories, int(limits.max()), start_id)
+    fixed = {
+        f"{kind}_capacity": np.array(inputs[f"{kind}_key_0"].shape[2], np.int32)
+        for kind in ("cache", "memory")
+    }
+    fixed["scored"] = np.zeros(0, np.int32)
+    while len(limits):
+        outputs = proceed({**inputs, **fixed})
+        inputs |= {name.removesuffix(WRITTEN): outputs[name] for name in outputs if name.endswith(WRITTEN)}
+        inputs |= {"token": outputs["next"], "position": inputs["position"] + 1}
+        going = (inputs["token"][:, 0] != end_id) & (inputs["position"] < limits)
+        inputs, limits = {name: values[going] for name, values in inputs.items()}, limits[going]
     return dict(ranges)
+
+
+def _begun(memories: Sequence[Any], longest: int, start_id: int) -> dict[str, Any]:
+    """What the decoder takes of each row: memories, each (2 L, H, S, K), side by side."""
+    lengths = np.array([memory.shape[2] for memory in memories], np.int32)
+    parts, heads, _, head = memories[0].shape
+    padded = np.zeros((len(memories), parts, heads, lengths.max(), head), np.float32)
+    for row, memory in enumerate(memories):
+        padded[row, :, :, : memory.shape[2]] = memory
+    last = np.stack([each[:, :, -1].reshape(len(each), 1, -1) for each in memories])
+    inputs = {
+        "token": np.full((len(memories), 1), start_id, np.int32),
+        "position": np.zeros(len(memories), np.int32),
+        "memory_position": lengths - 1,
+    }
+    for part in range(parts):
+        side = f"{('key', 'value')[part % 2]}_{part // 2}"
+        inputs[f"memory_{side}"], inputs[f"last_{side}"] = padded[:, part], last[:, part]
+        inputs[f"cache_{side}"] = np.zeros((len(memories), heads, max(2, longest), head), np.float32)
+    return inputs
 
 
 class _Observer:
@@ -36,7 +68,9 @@ class _Observer:
 
     def __init__(self, graph: Any, ranges: Ranges) -> None:
         self.ranges = ranges
-        self.session = onnxruntime.InferenceSession(graph.model(), providers=["CPUExecutionProvider"])
+        options = onnxruntime.SessionOptions()
+        options.add_session_config_entry("session.disable_prepacking", "1")  # no second copy of the weights
+        self.session = onnxruntime.InferenceSession(graph.file(), options, providers=["CPUExecutionProvider"])
         self.names = [output.name for output in self.session.get_outputs()]
 
     def __call__(self, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -47,25 +81,3 @@ class _Observer:
                 seen = float(outputs[name]), float(outputs[HIGHEST + product])
                 self.ranges[product] = self.ranges[product].with_values(*seen)
         return outputs
-
-
-def _translate(proceed: _Observer, memory: Any, length: int, start_id: int, end_id: int) -> None:
-    parts, _, heads, source, head = memory.shape
-    sides = [f"{side}_{layer}" for layer in range(parts // 2) for side in ("key", "value")]
-    caches = {f"cache_{side}": np.zeros((1, heads, max(2, length), head), np.float32) for side in sides}
-    fixed = {
-        "cache_capacity": np.array(max(2, length), np.int32),
-        "memory_capacity": np.array(source, np.int32),
-        "memory_position": np.array([source - 1], np.int32),
-        "scored": np.zeros(0, np.int32),
-    }
-    for side, part in zip(sides, memory, strict=True):
-        fixed[f"memory_{side}"] = part
-        fixed[f"last_{side}"] = part[:, :, -1].reshape(1, 1, -1)
-    token = np.array([[start_id]], np.int32)
-    for position in range(length):
-        outputs = proceed({**fixed, **caches, "token": token, "position": np.array([position], np.int32)})
-        token = outputs["next"]
-        caches = {name: outputs[f"{name}_written"] for name in caches}
-        if token[0, 0] == end_id:
-            break

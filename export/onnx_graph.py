@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 INT32, FLOAT = TensorProto.INT32, TensorProto.FLOAT
 MICROSOFT = "com.microsoft"  # ONNX Runtime's own operators
@@ -17,49 +17,54 @@ Shape = list[str | int]
 
 
 class Graph:
-    """Inputs, weights, nodes and outputs; a value is known by its name."""
+    """Inputs, weights, nodes and outputs; a value is known by its name.
+
+    What is added goes straight into the file's own structure: of large weights there is one copy.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._inputs: list[Any] = []
-        self._outputs: list[Any] = []
-        self._weights: dict[str, Any] = {}
-        self._nodes: list[Any] = []
+        self._file = onnx.ModelProto(
+            ir_version=IR_VERSION, opset_import=OPSETS, producer_name="keras_transformer"
+        )
+        self._file.graph.name = name
+        self._weights: set[str] = set()
         self._made: Counter[str] = Counter()
 
     def input(self, name: str, shape: Shape, kind: int = FLOAT) -> str:
         """What the caller gives; a size that is a text is free."""
-        self._inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        self._file.graph.input.append(helper.make_tensor_value_info(name, kind, shape))
         return name
 
     def output(self, name: str, value: str, shape: Shape, kind: int = FLOAT) -> None:
         """Give `value` to the caller under this name."""
-        self._nodes.append(helper.make_node("Identity", [value], [name], name=name))
-        self._outputs.append(helper.make_tensor_value_info(name, kind, shape))
+        self._file.graph.node.append(helper.make_node("Identity", [value], [name], name=name))
+        self._file.graph.output.append(helper.make_tensor_value_info(name, kind, shape))
 
     def weight(self, name: str, value: NDArray[Any] | np.generic) -> str:
         """A constant; one name is one constant."""
         if name not in self._weights:
-            self._weights[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+            self._weights.add(name)
+            self._file.graph.initializer.add(
+                name=name,
+                dims=value.shape,
+                data_type=helper.np_dtype_to_tensor_dtype(value.dtype),
+                raw_data=value.tobytes(),
+            )
         return name
 
     def node(self, operator: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: Any) -> Any:
         """The name of what it gives, or a list of them. An input that is left out is ""."""
         self._made[operator] += 1
-        stem = f"{operator}_{self._made[operator]}"
-        names = [stem] if outputs == 1 else [f"{stem}_{place}" for place in range(outputs)]
-        self._nodes.append(
-            helper.make_node(operator, list(inputs), names, name=stem, domain=domain, **attributes)
+        name = f"{operator}_{self._made[operator]}"
+        names = [name] if outputs == 1 else [f"{name}_{place}" for place in range(outputs)]
+        self._file.graph.node.append(
+            helper.make_node(operator, inputs, names, name=name, domain=domain, **attributes)
         )
-        return names[0] if outputs == 1 else names
+        return name if outputs == 1 else names
 
-    def model(self) -> bytes:
-        """The whole, checked."""
-        graph = helper.make_graph(
-            self._nodes, self.name, self._inputs, self._outputs, list(self._weights.values())
-        )
-        model = helper.make_model(
-            graph, opset_imports=OPSETS, ir_version=IR_VERSION, producer_name="keras_transformer"
-        )
-        onnx.checker.check_model(model)
-        return bytes(model.SerializeToString())
+    def file(self) -> bytes:
+        """What an .onnx file holds, checked."""
+        content: bytes = self._file.SerializeToString()
+        onnx.checker.check_model(content)
+        return content

@@ -24,6 +24,7 @@ from keras_transformer.models.translation import TranslationModel
 
 ACTIVATIONS = ("relu", "gelu", "silu")
 EMBEDDING, POSITIONS = "embedding", "positions"
+WRITTEN = "_written"  # behind the name of a cache, as it comes out
 BLOCK = 64  # logits that are searched together
 
 
@@ -31,8 +32,9 @@ def write_scheduler_onnx(model: TranslationModel, directory: Path, products: Pro
     """encoder.onnx and decoder.onnx, or what a precision other than float32 calls them."""
     products = products or Float32()
     _check(model.network)
-    for graph in (encoder(model, products), decoder(model, products)):
-        write_whole(directory / f"{graph.name}{products.suffix}.onnx", graph.model())
+    for make in (encoder, decoder):  # one after the other: large weights are in memory once
+        graph = make(model, products)
+        write_whole(directory / f"{graph.name}{products.suffix}.onnx", graph.file())
 
 
 def encoder(model: TranslationModel, products: Products) -> Graph:
@@ -91,9 +93,7 @@ def decoder(model: TranslationModel, products: Products) -> Graph:
             "GroupQueryAttention", *parts, *past, position, capacities[kind],
             domain=MICROSOFT, outputs=3, num_heads=heads, kv_num_heads=heads,
         )  # fmt: skip
-        written.update(
-            (f"{name}_written", (value, shape)) for name, value in zip(names, present, strict=True)
-        )
+        written.update((name + WRITTEN, (value, shape)) for name, value in zip(names, present, strict=True))
         return attended
 
     def self_attention(layer: int, weights: Any, x: str) -> str:

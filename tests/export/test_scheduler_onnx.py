@@ -242,7 +242,7 @@ def test_heads_that_the_attention_operator_cannot_take_are_refused(tmp_path: Pat
 def test_a_product_s_weights_are_in_the_graph_once() -> None:
     from export.products import Float32
 
-    model = onnx.load_from_string(encoder(random_model(), Float32()).model())
+    model = onnx.load_from_string(encoder(random_model(), Float32()).file())
     names = [weight.name for weight in model.graph.initializer]
     assert len(names) == len(set(names))
     assert [tuple(weight.dims) for weight in model.graph.initializer].count((100, 16)) == 1
