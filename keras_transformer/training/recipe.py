@@ -56,10 +56,16 @@ class Recipe(Settings):
             1, "max_tokens", "tokens", "accumulate", "steps", "warm_up", "validate_every"
         )
         problems += self._not_whole(0, "patience", "average_last", "seed")
-        problems += self._not_shares("dropout", "attention_dropout", "inner_dropout", "smoothing", "average")
-        problems += self._not_shares("piece_dropout")
-        if not 0 <= self.clip < math.inf:
-            problems.append(f"clip must be at least 0 and finite; got {self.clip}")
+        problems += self._not_shares(
+            "dropout", "attention_dropout", "inner_dropout", "piece_dropout", "smoothing", "average"
+        )
+        if not _is_number(self.clip) or not 0 <= self.clip < math.inf:
+            problems.append(f"clip must be at least 0 and finite; got {self.clip!r}")
+        if self.piece_dropout and self.tokenizer != "bpe":
+            problems.append(
+                f"piece_dropout leaves out joints, which only bpe has; got {self.piece_dropout!r} and "
+                f"{self.tokenizer!r}"
+            )
         if self.average and self.average_last:
             problems.append(
                 "average and average_last are two ways to average: leave one out; "
@@ -67,8 +73,8 @@ class Recipe(Settings):
             )
         if self.seed >= 2**32:
             problems.append(f"seed must be below {2**32}; got {self.seed}")
-        if not 0 < self.peak < math.inf:
-            problems.append(f"peak must be above 0 and finite; got {self.peak}")
+        if not _is_number(self.peak) or not 0 < self.peak < math.inf:
+            problems.append(f"peak must be above 0 and finite; got {self.peak!r}")
         if self.tokens < self.max_tokens:
             problems.append(
                 f"a step of {self.tokens} tokens cannot hold a sentence of max_tokens={self.max_tokens}"
@@ -81,8 +87,12 @@ class Recipe(Settings):
     @classmethod
     def for_corpus(cls, pairs: int, usual: Mapping[str, Any] | None = None, **said: Any) -> Self:
         """The defaults for so many pairs, but for what is usual for this corpus, and for what was said."""
-        other = {"average": 0.0} if said.get("average_last") else {}
-        chosen = {**_by_size(pairs), **(usual or {}), **other, **said}
+        usual, other = dict(usual or {}), {"average": 0.0} if said.get("average_last") else {}
+        if "steps" in said:  # what hangs on their usual number follows the one that was said
+            usual = {
+                name: value for name, value in usual.items() if name not in ("warm_up", "validate_every")
+            }
+        chosen = {**_by_size(pairs), **usual, **other, **said}
         steps = chosen["steps"]
         chosen.setdefault("warm_up", max(1, min(1000, steps // 4)))
         chosen.setdefault("validate_every", max(1, steps // 16))
@@ -116,6 +126,10 @@ PHRASEBOOK: dict[str, Any] = {
     "validate_every": 100,
     "average": 0.99,
 }
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
 
 
 def _by_size(pairs: int) -> dict[str, Any]:

@@ -103,3 +103,18 @@ def test_what_an_interrupted_write_left_is_replaced(
 def test_a_store_that_is_not_there_is_told_by_its_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"source\.ends\.npy"):
         TokenStore(tmp_path)
+
+
+def test_a_pair_that_comes_again_is_cut_into_other_pieces_and_means_the_same(
+    tmp_path: Path, pairs: list[Pair], tokenizer: Tokenizer
+) -> None:
+    again = [*pairs[:50], *pairs[:50]]
+    store = TokenStore.write(tmp_path / "tokens", again, tokenizer, dropout=0.3, seed=5)
+    rows = [store.rows(0, np.array([row]), 200)[0].tolist() for row in range(100)]
+    assert tokenizer.decode_source(rows) == [pair.source for pair in again]
+    assert sum(first != second for first, second in zip(rows[:50], rows[50:], strict=True)) > 40
+    usual = tokenizer.encode_source([pair.source for pair in pairs[:50]])
+    assert sum(map(np.count_nonzero, rows[:50])) > sum(map(len, usual))
+    same = TokenStore.write(tmp_path / "same", again, tokenizer, dropout=0.3, seed=5)
+    other = TokenStore.write(tmp_path / "other", again, tokenizer, dropout=0.3, seed=6)
+    assert same.lengths().tolist() == store.lengths().tolist() != other.lengths().tolist()

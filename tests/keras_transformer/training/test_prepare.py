@@ -9,7 +9,7 @@ from keras_transformer.text.cleaning import CleaningRules
 from keras_transformer.text.corpus import CorpusError, Pair
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.prepare import prepare
+from keras_transformer.training.prepare import SAMPLES, prepare
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
 
@@ -52,6 +52,16 @@ def test_all_that_training_reads_is_there_and_nothing_else(run: Run, pairs: list
     assert lines[0] == "kept 300 of 300 pairs (100.0%)"
     assert lines[1] == f"{len(store)} pairs to train on, {len(held_out)} held out for scores"
     assert lines[2] == f"400 pieces, {store.lengths()[:, 1].sum():,} target tokens"
+
+
+def test_with_pieces_left_to_chance_every_pair_is_there_many_times(run: Run, pairs: list[Pair]) -> None:
+    lines = prepared(run, pairs, piece_dropout=0.2)
+    store, held_out = TokenStore(run.tokens), list(run.read_pairs("valid.jsonl"))
+    assert len(store) == SAMPLES * (len(pairs) - len(held_out))
+    # the tokens that are told are those of one time
+    assert lines[2] == f"400 pieces, {store.lengths()[:, 1].sum() // SAMPLES:,} target tokens"
+    firsts = store.lengths()[:: len(store) // SAMPLES]  # the first pair, each time
+    assert len({tuple(each) for each in firsts.tolist()}) > 3
 
 
 def test_what_is_held_out_is_not_trained_on_not_even_its_source_alone(run: Run, pairs: list[Pair]) -> None:

@@ -38,6 +38,13 @@ def test_what_is_said_goes_before_what_is_usual_and_that_before_what_the_size_gi
     assert (recipe.dropout, recipe.steps) == (0.0, 160)
 
 
+def test_fewer_steps_than_usual_have_a_warm_up_and_validations_that_fit_them() -> None:
+    usual = {"steps": 450, "warm_up": 100, "validate_every": 100}
+    recipe = Recipe.for_corpus(10, usual, steps=60)
+    assert (recipe.warm_up, recipe.validate_every) == (15, 3)
+    assert Recipe.for_corpus(10, usual, steps=60, warm_up=7).warm_up == 7
+
+
 def test_the_papers_warm_up_of_4000_steps_suits_a_corpus_that_is_trained_for_50000() -> None:
     assert Recipe.for_corpus(2_000_000, warm_up=4000).warm_up == 4000
 
@@ -71,8 +78,15 @@ def test_every_problem_is_told_at_once() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["dropout", "attention_dropout", "peak", "smoothing", "clip", "average"])
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0])
-def test_no_field_takes_what_is_no_number_of_its_range(name: str, value: float) -> None:
-    with pytest.raises(ValueError, match=f"^{name} must .*; got {value}$"):
+@pytest.mark.parametrize("name", ["dropout", "piece_dropout", "peak", "smoothing", "clip", "average"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0, "0.5", None])
+def test_no_field_takes_what_is_no_number_of_its_range(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must .*; got {value!r}$"):
         Recipe(**{name: value})
+
+
+def test_joints_are_left_out_of_bpe_alone() -> None:
+    assert Recipe(piece_dropout=0.1).piece_dropout == 0.1
+    with pytest.raises(ValueError) as told:
+        Recipe(piece_dropout=0.1, tokenizer="unigram")
+    assert str(told.value) == "piece_dropout leaves out joints, which only bpe has; got 0.1 and 'unigram'"
