@@ -117,8 +117,7 @@ def _onnx(directory: Path, source: Any, precision: str) -> Callable[[], Any]:
     slots = Slots(runtime.decoder, len(source), SOURCE, TARGET)
 
     def call() -> Any:
-        (memory,) = runtime.encoder.run(None, {"source": source})
-        slots.admit(memory, START)
+        slots.admit(runtime.encoder.run(None, {"source": source}), START)
         said = [slots.step()[0].tolist() for _ in range(TARGET)]
         for row in reversed(range(len(source))):
             slots.retire(row)

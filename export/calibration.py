@@ -25,6 +25,8 @@ def observed_ranges(
     ranges: Ranges = defaultdict(Range)
     encode = _Observer(encoder(model, Observed()), ranges)
     memories = [encode({"source": np.array([row], np.int32)})["memory"][:, 0] for row in rows]
+    for part in range(len(memories[0])):
+        _widen(ranges, f"memory_{_side(part)}", *(memory[part] for memory in memories))
     del encode  # large weights need not be in memory twice
     proceed = _Observer(decoder(model, Observed()), ranges)
     limits = np.array([min(longest_answer(len(row)), model.network.max_length) for row in rows])
@@ -37,6 +39,8 @@ def observed_ranges(
     while len(limits):
         outputs = proceed({**inputs, **fixed})
         inputs |= {name.removesuffix(WRITTEN): outputs[name] for name in outputs if name.endswith(WRITTEN)}
+        for part in range(len(memories[0])):
+            _widen(ranges, f"cache_{_side(part)}", inputs[f"cache_{_side(part)}"])
         inputs |= {"token": outputs["next"], "position": inputs["position"] + 1}
         going = (inputs["token"][:, 0] != end_id) & (inputs["position"] < limits)
         inputs, limits = {name: values[going] for name, values in inputs.items()}, limits[going]
@@ -57,10 +61,19 @@ def _begun(memories: Sequence[Any], longest: int, start_id: int) -> dict[str, An
         "memory_position": lengths - 1,
     }
     for part in range(parts):
-        side = f"{('key', 'value')[part % 2]}_{part // 2}"
+        side = _side(part)
         inputs[f"memory_{side}"], inputs[f"last_{side}"] = padded[:, part], last[:, part]
         inputs[f"cache_{side}"] = np.zeros((len(memories), heads, max(2, longest), head), np.float32)
     return inputs
+
+
+def _side(part: int) -> str:
+    return f"{('key', 'value')[part % 2]}_{part // 2}"
+
+
+def _widen(ranges: Ranges, name: str, *values: Any) -> None:
+    for each in values:
+        ranges[name] = ranges[name].with_values(float(each.min()), float(each.max()))
 
 
 class _Observer:

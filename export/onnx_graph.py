@@ -8,7 +8,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-INT32, FLOAT = TensorProto.INT32, TensorProto.FLOAT
+INT8, INT32, FLOAT = TensorProto.INT8, TensorProto.INT32, TensorProto.FLOAT
 MICROSOFT = "com.microsoft"  # ONNX Runtime's own operators
 OPSETS = [helper.make_opsetid("", 21), helper.make_opsetid(MICROSOFT, 1)]
 IR_VERSION = 10
@@ -52,6 +52,10 @@ class Graph:
                 raw_data=value.tobytes(),
             )
         return name
+
+    def integers(self, *values: int) -> str:
+        """A constant (N,), known by what it is."""
+        return self.weight(f"integers {values}", np.array(values))
 
     def node(self, operator: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: Any) -> Any:
         """The name of what it gives, or a list of them. An input that is left out is ""."""

@@ -3,13 +3,13 @@
 D width, N columns, V vocabulary.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from export.onnx_graph import FLOAT, MICROSOFT, Graph
+from export.onnx_graph import FLOAT, INT8, MICROSOFT, Graph
 
 Array = NDArray[np.float32]
 
@@ -42,11 +42,22 @@ class Products(Protocol):
         """The rows of a table that the operator chooses, Gather or Slice, in float32."""
         ...
 
+    cache_kind: int  # of the keys and values that attention keeps
+
+    def cached(self, graph: Graph, parts: str, names: Sequence[str]) -> str:
+        """Keys and values (2 L, ...) of these names as they are kept."""
+        ...
+
+    def scales(self, graph: Graph, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+        """What the attention operator must be told of a key and a value that are kept: inputs, attributes."""
+        ...
+
 
 class Float32:
     """The weights as they are."""
 
     suffix = ""
+    cache_kind = FLOAT
 
     def product(self, graph: Graph, name: str, x: str, kernel: Array, bias: Array | None = None) -> str:
         y: str = graph.node("MatMul", x, graph.weight(f"{name}.kernel", kernel))
@@ -60,6 +71,12 @@ class Float32:
 
     def values(self, graph: Graph, table: str, operator: str, *where: str) -> str:
         return graph.node(operator, table, *where)
+
+    def cached(self, graph: Graph, parts: str, names: Sequence[str]) -> str:
+        return parts
+
+    def scales(self, graph: Graph, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+        return [], {}
 
 
 class Observed(Float32):
@@ -95,6 +112,10 @@ class Range(NamedTuple):
         """From one of the 256 levels to the next."""
         return np.float32((self.highest - self.lowest) / 255 or 1.0)
 
+    def magnitude(self) -> float:
+        """The furthest from 0."""
+        return max(-self.lowest, self.highest) or 1.0
+
     def zero_point(self) -> np.uint8:
         """The level of 0."""
         return np.uint8(round(-self.lowest / float(self.step())))
@@ -103,11 +124,13 @@ class Range(NamedTuple):
 class Int8:
     """Weights of 8 bits with a scale for each column; what they multiply has one range, chosen at export.
 
+    So have the keys and the values that are kept: attention to many rows takes as long as reading them does.
     The range does not follow the batch: a row is quantised alike whatever stands beside it. The levels are
     unsigned, as signed ones are tens of times slower in ONNX Runtime.
     """
 
     suffix = ".int8"
+    cache_kind = INT8
 
     def __init__(self, ranges: Mapping[str, Range]) -> None:
         """`ranges`: for each product what it was seen to multiply."""
@@ -130,9 +153,21 @@ class Int8:
     def values(self, graph: Graph, table: str, operator: str, *where: str) -> str:
         chosen = graph.node("Cast", graph.node(operator, table, *where), to=FLOAT)
         scales = graph.node(operator, f"{table}.scales", *where)
-        return graph.node(
-            "Mul", chosen, graph.node("Unsqueeze", scales, graph.weight("last", np.array([-1])))
-        )
+        return graph.node("Mul", chosen, graph.node("Unsqueeze", scales, graph.integers(-1)))
+
+    def cached(self, graph: Graph, parts: str, names: Sequence[str]) -> str:
+        magnitudes = [self.ranges[name].magnitude() / 127 for name in names]
+        steps = graph.weight("cache_steps", np.array(magnitudes, np.float32))
+        zeros = graph.weight("cache_zeros", np.zeros(len(names), np.int8))
+        return str(graph.node("QuantizeLinear", parts, steps, zeros, axis=0))
+
+    def scales(self, graph: Graph, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+        steps = [
+            graph.weight(f"{name}.step", np.array([self.ranges[name].magnitude() / 127], np.float32))
+            for name in names
+        ]
+        kinds = {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR", "kv_cache_bit_width": 8}
+        return ["", "", "", "", "", *steps], kinds
 
     def _product(self, graph: Graph, name: str, x: str, weight: str, scales: str, bias: Array | None) -> str:
         step = graph.weight(f"{name}.step", self.ranges[name].step())

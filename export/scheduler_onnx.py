@@ -38,13 +38,15 @@ def write_scheduler_onnx(model: TranslationModel, directory: Path, products: Pro
 
 
 def encoder(model: TranslationModel, products: Products) -> Graph:
-    """source (B, S) -> memory (2 L, B, H, S, K): the key and the value of each of the decoder's layers."""
+    """source (B, S) -> memory (2 L, B, H, S, K): the key and the value of each of the decoder's layers.
+
+    The last source token's are also apart, in float32 and with the heads together: last (2 L, B, 1, D).
+    """
     graph, heads = Graph("encoder"), model.network.num_heads
     source = graph.input("source", ["batch", "source"], INT32)
     positions = products.table(graph, POSITIONS, array(model.positions.table))
-    start, axis = (graph.weight(name, np.array([0])) for name in ("start", "axis"))
     length = graph.node("Shape", source, start=1, end=2)
-    here = products.values(graph, positions, "Slice", start, length, axis)
+    here = products.values(graph, positions, "Slice", graph.integers(0), length, graph.integers(0))
     products.table(graph, EMBEDDING, array(model.source_embedding.embeddings))
     x = _embedded(graph, products, model.source_embedding.scale, source, here, model.network.width)
 
@@ -64,9 +66,14 @@ def encoder(model: TranslationModel, products: Products) -> Graph:
     bias = np.concatenate([array(dense.bias) for dense in projections])
     x = products.product(graph, "memory", stream.leave(), kernel, bias)
     parts, head = 2 * len(projections), model.network.width // heads
-    apart = graph.node("Reshape", x, graph.weight("apart", np.array([0, 0, parts, heads, head])))
+    apart = graph.node("Reshape", x, graph.integers(0, 0, parts, heads, head))
     turned = graph.node("Transpose", apart, perm=[2, 0, 3, 1, 4])
-    graph.output("memory", turned, [parts, "batch", heads, "source", head])
+    names = [name for layer in range(len(projections)) for name in _cache_names("memory", layer)]
+    kept = products.cached(graph, turned, names)
+    graph.output("memory", kept, [parts, "batch", heads, "source", head], products.cache_kind)
+    end = graph.node("Slice", turned, *map(graph.integers, (-1, 2**31, 3)))
+    last = graph.node("Reshape", end, graph.integers(0, 0, 1, -1))
+    graph.output("last", last, [parts, "batch", 1, model.network.width])
     return graph
 
 
@@ -87,11 +94,12 @@ def decoder(model: TranslationModel, products: Products) -> Graph:
 
     def attend(kind: str, layer: int, position: str, *parts: str) -> str:
         shape: Shape = ["batch", heads, f"{kind}_capacity", width // heads]
-        names = [f"{kind}_{side}_{layer}" for side in ("key", "value")]
-        past = [graph.input(name, shape) for name in names]
+        names = _cache_names(kind, layer)
+        past = [graph.input(name, shape, products.cache_kind) for name in names]
+        scales, kinds = products.scales(graph, names)
         attended, *present = graph.node(
-            "GroupQueryAttention", *parts, *past, position, capacities[kind],
-            domain=MICROSOFT, outputs=3, num_heads=heads, kv_num_heads=heads,
+            "GroupQueryAttention", *parts, *past, position, capacities[kind], *scales,
+            domain=MICROSOFT, outputs=3, num_heads=heads, kv_num_heads=heads, **kinds,
         )  # fmt: skip
         written.update((name + WRITTEN, (value, shape)) for name, value in zip(names, present, strict=True))
         return attended
@@ -110,7 +118,7 @@ def decoder(model: TranslationModel, products: Products) -> Graph:
         return _dense(graph, products, f"{name}.memory_output", x, weights.output_projection)
 
     positions = products.table(graph, POSITIONS, array(model.positions.table))
-    column = graph.node("Unsqueeze", position, graph.weight("second", np.array([1])))
+    column = graph.node("Unsqueeze", position, graph.integers(1))
     here = products.values(graph, positions, "Gather", column)
     products.table(graph, EMBEDDING, _whole_blocks(array(model.target_embedding.embeddings)))
     stream = _Stream(
@@ -126,8 +134,12 @@ def decoder(model: TranslationModel, products: Products) -> Graph:
     graph.output("next", _highest(graph, logits), ["batch", 1], INT32)
     graph.output("log_prob", _log_prob(graph, logits, model.target_embedding.vocabulary_size), ["scored"])
     for name, (value, shape) in written.items():
-        graph.output(name, value, shape)
+        graph.output(name, value, shape, products.cache_kind)
     return graph
+
+
+def _cache_names(kind: str, layer: int) -> list[str]:
+    return [f"{kind}_{side}_{layer}" for side in ("key", "value")]
 
 
 class _Stream:
@@ -206,21 +218,17 @@ def _whole_blocks(rows: Array) -> Array:
 
 def _highest(graph: Graph, logits: str) -> str:
     """(B, 1, V) -> (B, 1): the first index of the highest. ArgMax without blocks takes ten times as long."""
-    blocks = graph.node("Reshape", logits, graph.weight("blocks", np.array([0, -1, BLOCK])))
-    highest = graph.node("ReduceMax", blocks, graph.weight("third", np.array([2])), keepdims=0)
+    blocks = graph.node("Reshape", logits, graph.integers(0, -1, BLOCK))
+    highest = graph.node("ReduceMax", blocks, graph.integers(2), keepdims=0)
     block = graph.node("ArgMax", highest, axis=1)
     inside = graph.node("ArgMax", graph.node("GatherND", blocks, block, batch_dims=1), axis=1)
-    size = graph.weight("block", np.array(BLOCK))
-    place = graph.node("Add", graph.node("Mul", block, size), inside)
+    place = graph.node("Add", graph.node("Mul", block, graph.integers(BLOCK)), inside)
     return str(graph.node("Cast", place, to=INT32))
 
 
 def _log_prob(graph: Graph, logits: str, vocabulary: int) -> str:
     scored = graph.input("scored", ["scored"], INT32)
-    rows = graph.node("Squeeze", graph.node("Gather", logits, scored), graph.weight("second", np.array([1])))
-    edges = [
-        graph.weight(name, np.array([edge])) for name, edge in (("start", 0), ("vocabulary", vocabulary))
-    ]
-    real = graph.node("Slice", rows, *edges, graph.weight("second", np.array([1])))
+    rows = graph.node("Squeeze", graph.node("Gather", logits, scored), graph.integers(1))
+    real = graph.node("Slice", rows, *map(graph.integers, (0, vocabulary, 1)))
     log_probs = graph.node("LogSoftmax", real, axis=1)
-    return str(graph.node("ReduceMax", log_probs, graph.weight("second", np.array([1])), keepdims=0))
+    return str(graph.node("ReduceMax", log_probs, graph.integers(1), keepdims=0))

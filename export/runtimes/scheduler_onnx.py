@@ -16,7 +16,8 @@ from export.runtimes.answer import Answer
 from keras_transformer.decoding.lengths import longest_answer
 
 SUFFIXES = {"float32": "", "int8": ".int8"}
-SLOTS = 64
+KINDS: dict[str, type[np.generic]] = {"tensor(float)": np.float32, "tensor(int8)": np.int8}
+SLOTS = 32  # the caches of more rows do not stay near the processor
 
 Rows = Sequence[Sequence[int]]
 
@@ -31,12 +32,13 @@ class Slots:
         """`decoder` is a session of decoder.onnx."""
         self.rows = 0
         self._decoder = decoder
-        shapes = {value.name: value.shape for value in decoder.get_inputs()}
-        parts = sum(name.startswith("cache") for name in shapes) - 1
-        _, heads, _, head = shapes["cache_key_0"]
+        inputs = {value.name: value for value in decoder.get_inputs()}
+        parts = sum(name.startswith("last") for name in inputs)
+        _, heads, _, head = inputs["cache_key_0"].shape
+        kind = KINDS[inputs["cache_key_0"].type]
         sizes = {"cache": max(2, longest_answer), "memory": max(2, longest_source)}
-        self._caches = {
-            kind: np.zeros((parts, slots, heads, size, head), np.float32) for kind, size in sizes.items()
+        self._caches: dict[str, NDArray[Any]] = {
+            name: np.zeros((parts, slots, heads, size, head), kind) for name, size in sizes.items()
         }
         self._capacities = {kind: np.array(size, np.int32) for kind, size in sizes.items()}
         self._last = np.zeros((parts, slots, 1, heads * head), np.float32)
@@ -52,12 +54,13 @@ class Slots:
         """How many rows may come."""
         return len(self._token) - self.rows
 
-    def admit(self, memory: NDArray[np.float32], start_id: int) -> None:
-        """Rows behind those that are there: memory (2 L, B, H, S, K), from the encoder."""
-        parts, rows, _, length, _ = memory.shape
+    def admit(self, encoded: Sequence[NDArray[Any]], start_id: int) -> None:
+        """Rows behind those that are there, as the encoder gives them."""
+        memory, last = encoded
+        _, rows, _, length, _ = memory.shape
         new = slice(self.rows, self.rows + rows)
         self._caches["memory"][:, new, :, :length] = memory
-        self._last[:, new] = memory[:, :, :, -1].reshape(parts, rows, 1, -1)
+        self._last[:, new] = last
         self._memory_position[new] = length - 1
         self._position[new] = 0
         self._token[new] = start_id
@@ -144,8 +147,8 @@ class SchedulerOnnx:
         waiting = self._encoded(rows, places)
         going: list[_Going] = []
         while True:
-            for place, limit, memory in islice(waiting, slots.free):
-                slots.admit(memory, self.start_id)
+            for place, limit, encoded in islice(waiting, slots.free):
+                slots.admit(encoded, self.start_id)
                 going.append(_Going(place, limit, [], []))
             if not going:
                 return answers
@@ -164,17 +167,17 @@ class SchedulerOnnx:
     def _real(self, rows: Rows) -> list[int]:
         return [place for place, row in enumerate(rows) if list(row) != [self.end_id]]
 
-    def _encoded(self, rows: Rows, places: list[int]) -> Iterator[tuple[int, int, NDArray[np.float32]]]:
-        """Each place with the most tokens of its answer and its memory (2 L, 1, H, S, K)."""
+    def _encoded(self, rows: Rows, places: list[int]) -> Iterator[tuple[int, int, list[NDArray[Any]]]]:
+        """Each place with the most tokens of its answer and what the encoder gives for it."""
         for _, group in groupby(places, key=lambda place: len(rows[place])):
             alike = list(group)
             for first in range(0, len(alike), SLOTS):
                 chosen = alike[first : first + SLOTS]
                 source = np.array([rows[place] for place in chosen], np.int32)
-                (memory,) = self.encoder.run(None, {"source": source})
+                encoded = self.encoder.run(None, {"source": source})
                 limit = min(longest_answer(source.shape[1]), self.max_length)
                 for row, place in enumerate(chosen):
-                    yield place, limit, memory[:, row : row + 1]
+                    yield place, limit, [part[:, row : row + 1] for part in encoded]
 
 
 class _Going(NamedTuple):
