@@ -73,10 +73,16 @@ class Slots:
         """
         binding = self._bindings.get((self.rows, scored))
         if binding is None:
-            binding = self._bindings[self.rows, scored] = self._bound(self.rows, scored)
+            binding = self._bindings[self.rows, scored] = self._bound(slice(self.rows), scored)
         self._decoder.run_with_iobinding(binding)
         self._position[: self.rows] += 1
         return self._token[: self.rows, 0], self._log_prob[: self.rows if scored else 0]
+
+    def step_alone(self, row: int) -> tuple[int, float]:
+        """The next token and its log-probability of one row, while the others stand still."""
+        self._decoder.run_with_iobinding(self._bound(slice(row, row + 1), scored=True))
+        self._position[row] += 1
+        return int(self._token[row, 0]), float(self._log_prob[row])
 
     def retire(self, row: int) -> None:
         """A row leaves, and the last one takes its slot."""
@@ -90,7 +96,7 @@ class Slots:
         for values in (self._token, self._position, self._memory_position):
             values[row] = values[self.rows]
 
-    def _bound(self, rows: int, scored: bool) -> Any:
+    def _bound(self, rows: slice, scored: bool) -> Any:
         binding = self._decoder.io_binding()
 
         def bind(name: str, values: NDArray[Any], written: str | None = None) -> None:
@@ -99,19 +105,19 @@ class Slots:
             if written is not None:
                 binding.bind_output(written, *place)
 
-        bind("token", self._token[:rows], "next")
-        bind("position", self._position[:rows])
-        bind("memory_position", self._memory_position[:rows])
-        bind("scored", self._scored[: rows if scored else 0])
-        log_prob = self._log_prob[: rows if scored else 0]
+        bind("token", self._token[rows], "next")
+        bind("position", self._position[rows])
+        bind("memory_position", self._memory_position[rows])
+        log_prob = self._log_prob[rows] if scored else self._log_prob[:0]
+        bind("scored", self._scored[: len(log_prob)])
         binding.bind_output("log_prob", "cpu", 0, np.float32, log_prob.shape, log_prob.ctypes.data)
         for kind, buffer in self._caches.items():
             bind(f"{kind}_capacity", self._capacities[kind])
             for part in range(len(buffer)):
                 name = f"{kind}_{('key', 'value')[part % 2]}_{part // 2}"
-                bind(name, buffer[part, :rows], f"{name}_written")
+                bind(name, buffer[part, rows], f"{name}_written")
         for part in range(len(self._last)):
-            bind(f"last_{('key', 'value')[part % 2]}_{part // 2}", self._last[part, :rows])
+            bind(f"last_{('key', 'value')[part % 2]}_{part // 2}", self._last[part, rows])
         return binding
 
 

@@ -1,0 +1,1 @@
+"""The inference server: continuous batches over an exported version."""

@@ -1,0 +1,156 @@
+"""The thread that decodes: it takes requests from the queue, turns the batch, and tells who has ended."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from serving.batch import Batch
+from serving.requests import End, Queue, Request
+from serving.runtime import Runtime
+
+_logger = logging.getLogger(__name__)
+
+Clock = Callable[[], float]
+
+
+class EngineStoppedError(RuntimeError):
+    """No request is taken any more."""
+
+
+@dataclass
+class Counts:
+    """What the engine has done so far."""
+
+    steps: int = 0
+    tokens: int = 0  # over all steps: with them, the mean number of rows
+    requests: int = 0  # that have ended
+
+
+class Engine:
+    """One runtime and its batch. submit, cancel and stop may come from any thread."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        end_id: int,
+        most_waiting: int = 1024,
+        prefill_tokens: int = 512,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        """`prefill_tokens`: so many source tokens are encoded between two steps at most, or one sentence."""
+        self.counts = Counts()
+        self._batch = Batch(runtime, end_id)
+        self._queue = Queue(most_waiting)
+        self._prefill_tokens = prefill_tokens
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._stopping: bool | None = None  # True: what was taken is finished first
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+
+    def start(self) -> Self:
+        """Begin to decode."""
+        self._thread.start()
+        return self
+
+    @property
+    def alive(self) -> bool:
+        """Whether somebody decodes."""
+        return self._thread.is_alive()
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the queue."""
+        return len(self._queue)
+
+    @property
+    def running(self) -> int:
+        """Requests in the batch."""
+        return len(self._batch.rows)
+
+    def submit(self, request: Request) -> None:
+        """Take it, or raise QueueFullError or EngineStoppedError; on_end comes once for what was taken."""
+        with self._changed:
+            if self._stopping is not None or not self.alive:
+                raise EngineStoppedError("the engine takes no more requests")
+            self._queue.put(request)
+            self._changed.notify()
+
+    def cancel(self, request: Request) -> None:
+        """Its room in the queue is free at once, its row within a step."""
+        with self._changed:
+            request.cancelled = True
+            waited = self._queue.discard(request)
+        if waited:
+            self._tell([request], End.CANCELLED)
+
+    def stop(self, finish: bool = True, timeout: float | None = None) -> bool:
+        """Take nothing more; finish what was taken, or end it. -> whether the thread has ended by then."""
+        with self._changed:
+            self._stopping = finish
+            self._changed.notify()
+        self._thread.join(timeout)
+        return not self.alive
+
+    def _run(self) -> None:
+        try:
+            while self._wait():
+                self._turn()
+        except Exception:
+            _logger.exception("the engine failed")
+        finally:
+            self._end_all()
+
+    def _wait(self) -> bool:
+        """Until there is something to do. -> whether to go on."""
+        with self._changed:
+            while not self._queue and not self._batch.rows and self._stopping is None:
+                self._changed.wait()
+            return self._stopping is None or (self._stopping and bool(self._queue or self._batch.rows))
+
+    def _turn(self) -> None:
+        now = self._clock()
+        chosen, lost = self._chosen(now)
+        self._tell(lost)
+        self._tell(self._batch.admit(chosen))
+        spoke, ended = self._batch.step(now)
+        self.counts.steps += bool(spoke)
+        self.counts.tokens += len(spoke)
+        for request in spoke:
+            if request.on_token is not None:
+                request.on_token(request)
+        self._tell(ended)
+
+    def _chosen(self, now: float) -> tuple[list[Request], list[Request]]:
+        """-> those that come into the batch, and those for which it is too late."""
+        chosen: list[Request] = []
+        lost: list[Request] = []
+        tokens = 0
+        with self._changed:
+            while self._queue and len(chosen) < self._batch.free:
+                first = self._queue.first()
+                if (end := first.lost(now)) is not None:
+                    first.end = end
+                    lost.append(self._queue.take())
+                    continue
+                tokens += len(first.source)
+                if chosen and tokens > self._prefill_tokens:
+                    break
+                chosen.append(self._queue.take())
+        return chosen, lost
+
+    def _end_all(self) -> None:
+        with self._changed:
+            self._stopping = False
+            waiting = [self._queue.take() for _ in range(len(self._queue))]
+        self._tell(self._batch.leave(End.STOPPED))
+        self._tell(waiting, End.STOPPED)
+
+    def _tell(self, requests: list[Request], end: End | None = None) -> None:
+        for request in requests:
+            request.end = end or request.end
+            self.counts.requests += 1
+            if request.on_end is not None:
+                request.on_end(request)

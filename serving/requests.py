@@ -1,0 +1,88 @@
+"""One sentence on its way through the engine, and the queue in which it waits."""
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import count
+
+
+class End(Enum):
+    """How a request ended."""
+
+    STOP = "its end was said"
+    LENGTH = "it has all the tokens it may have"
+    CANCELLED = "nobody waits for it"
+    EXPIRED = "its deadline passed"
+    FAILED = "its step failed"
+    STOPPED = "the engine was stopped"
+
+
+class QueueFullError(RuntimeError):
+    """As many requests wait as may."""
+
+
+@dataclass(eq=False)
+class Request:
+    """Tokens and log_probs grow while it is decoded. The callbacks come from the engine's thread."""
+
+    source: Sequence[int]  # with its end
+    most_tokens: int
+    priority: int = 0  # the highest goes first, and of one priority the oldest
+    deadline: float | None = None  # by the engine's clock; nothing is begun after it
+    on_token: Callable[["Request"], None] | None = None
+    on_end: Callable[["Request"], None] | None = None
+    tokens: list[int] = field(default_factory=list)
+    log_probs: list[float] = field(default_factory=list)
+    end: End | None = None
+    error: str = ""  # of a step that failed
+    cancelled: bool = False
+
+    def expired(self, now: float) -> bool:
+        """Whether its deadline has passed."""
+        return self.deadline is not None and now >= self.deadline
+
+    def lost(self, now: float) -> End | None:
+        """Why nothing more should be done for it."""
+        if self.cancelled:
+            return End.CANCELLED
+        return End.EXPIRED if self.expired(now) else None
+
+
+class Queue:
+    """Requests that wait. One thread at a time."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._heap: list[tuple[int, int, Request]] = []
+        self._numbers = count()
+        self._gone: set[Request] = set()  # still in the heap
+
+    def __len__(self) -> int:
+        return len(self._heap) - len(self._gone)
+
+    def put(self, request: Request) -> None:
+        """The check and the count are one step."""
+        if len(self) >= self.most:
+            raise QueueFullError(f"{self.most:,} requests are waiting")
+        heapq.heappush(self._heap, (-request.priority, next(self._numbers), request))
+
+    def first(self) -> Request:
+        """The most urgent."""
+        while (request := self._heap[0][2]) in self._gone:
+            heapq.heappop(self._heap)
+            self._gone.remove(request)
+        return request
+
+    def take(self) -> Request:
+        """The same; it leaves."""
+        request = self.first()
+        heapq.heappop(self._heap)
+        return request
+
+    def discard(self, request: Request) -> bool:
+        """Make its room free at once. -> whether it was waiting."""
+        waiting = request not in self._gone and any(each is request for _, _, each in self._heap)
+        if waiting:
+            self._gone.add(request)
+        return waiting
