@@ -9,9 +9,9 @@ Each side runs in a process of its own and takes turns with the others; a turn i
 fifth of a second, since the first one finds the caches full of another's weights. Timed is a call from ids to
 ids, the encoder included. *Not* timed: loading, compiling, and text.
 
-The second form: a whole file from text to text, ours as `keras-transformer translate` does it beside
-CTranslate2 with the same weights and the same tokenizer, the model loaded before. What is compiled meanwhile
-counts.
+The second form: a whole file from text to text, ours as `keras-transformer translate` does it with the run
+and, onnx_float32, with an exported version, beside CTranslate2 with the same weights and the same tokenizer.
+The model is loaded before; what is compiled meanwhile counts.
 """
 
 import argparse
@@ -27,11 +27,13 @@ from sides import Side, serve
 
 VOCABULARY, SOURCE, TARGET = 8000, 21, 24
 START, END, NEVER = 2, 3, -1
+OURS = ("ours", "onnx_float32")
 PACKAGES = {
     "ours": "tensorflow",
     "kerashub": "keras-hub",
     "hf": "transformers",
     "ctranslate2_float32": "ctranslate2",
+    "onnx_float32": "onnxruntime",
 }
 
 
@@ -50,7 +52,7 @@ def main() -> None:
     if options.serve:
         serve(lambda task: _prepared(options, task), warm_up=1 if options.run else 3)
         return
-    names = ["ours", "ctranslate2_float32"] if options.run else list(PACKAGES)
+    names = ["ours", "onnx_float32", "ctranslate2_float32"] if options.run else list(PACKAGES)[:4]
     with tempfile.TemporaryDirectory() as scratch:
         sides = {name: Side(name, scratch, sys.argv[1:]) for name in names}
         try:
@@ -76,8 +78,9 @@ def _measure(sides: dict[str, Side], options: argparse.Namespace) -> None:
                 "tokens per second": round(tokens[name] / float(np.median(each))),
             }
             print(f"{task} {name}: {figures[f'{name} {task}']}", flush=True)
-            if name != "ours":
-                ratios[f"ours/{name} {task}"] = measure.ratio(seconds["ours"], each)
+        for peer in [name for name in sides if name not in OURS]:
+            for own in [name for name in sides if name in OURS]:
+                ratios[f"{own}/{peer} {task}"] = measure.ratio(seconds[own], seconds[peer])
     measure.report("decoding", [PACKAGES[name] for name in sides], figures, ratios, options.json)
 
 
@@ -228,6 +231,8 @@ def _texts(options: argparse.Namespace) -> tuple[Callable[[], Any], int]:
     tokens = sum(len(row) for row in tokenizer.encode_target(model.translate(texts)))
     if options.serve == "ours":
         return lambda: model.translate(texts), tokens
+    if options.serve == "onnx_float32":
+        return _exported(options, model, texts), tokens
     import ctranslate2
 
     from export.ctranslate2_format import write_ctranslate2
@@ -246,6 +251,21 @@ def _texts(options: argparse.Namespace) -> tuple[Callable[[], Any], int]:
         tokenizer.decode_target([[numbers[piece] for piece in each.hypotheses[0]] for each in found])
 
     return call, tokens
+
+
+def _exported(options: argparse.Namespace, model: Any, texts: list[str]) -> Callable[[], Any]:
+    from export.runtimes.scheduler_onnx import SchedulerOnnx
+    from export.scheduler_onnx import write_scheduler_onnx
+
+    write_scheduler_onnx(model, options.scratch)
+    longest, tokenizer = model.network.max_length, model.tokenizer
+    runtime = SchedulerOnnx(options.scratch, max_length=longest)
+
+    def call() -> None:
+        answers = runtime.translate_ids(tokenizer.encode_source(texts, longest))
+        tokenizer.decode_target([answer.ids for answer in answers])
+
+    return call
 
 
 if __name__ == "__main__":

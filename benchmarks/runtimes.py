@@ -9,9 +9,11 @@ text. The SavedModel ends by itself and is counted by the tokens that it gives.
 """
 
 import argparse
+import json
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,21 +80,18 @@ def _measure(sides: dict[str, Side], presets: list[str], options: argparse.Names
 def _export(preset: str, directory: Path) -> None:
     """The same random weights for every side."""
     import keras
-    from export.saved_model import write_saved_model
 
     from export.calibration import observed_ranges
-    from export.ctranslate2_format import write_with_vocabulary
+    from export.ctranslate2_format import write_ctranslate2
     from export.products import Int8
+    from export.saved_model import write_saved_model
     from export.scheduler_onnx import write_scheduler_onnx
     from keras_transformer import TranslationModel
-    from keras_transformer.models.network import Network
 
     keras.utils.set_random_seed(1)
-    model = TranslationModel(Network.from_preset(preset), VOCABULARY)
-    model.build()
+    model = TranslationModel.from_preset(preset, tokenizer=_tokenizer())
     directory.mkdir()
-    names = _names()
-    write_with_vocabulary(model, names, names, START, END, directory / "ctranslate2")
+    write_ctranslate2(model, directory / "ctranslate2")
     write_scheduler_onnx(model, directory)
     ranges = observed_ranges(model, _source(8).tolist(), START, END)
     write_scheduler_onnx(model, directory, Int8(ranges))
@@ -132,7 +131,7 @@ def _ctranslate2(directory: Path, source: Any, precision: str) -> Callable[[], A
     translator = ctranslate2.Translator(
         str(directory / "ctranslate2"), inter_threads=1, intra_threads=1, compute_type=precision
     )
-    names = _names()
+    names = json.loads((directory / "ctranslate2" / "shared_vocabulary.json").read_text(encoding="utf-8"))
     rows = [[names[number] for number in row] for row in source]
 
     def call() -> None:
@@ -159,8 +158,16 @@ def _source(batch: int) -> Any:
     return np.concatenate([ids, np.full((batch, 1), END)], axis=1).astype(np.int32)
 
 
-def _names() -> list[str]:
-    return [str(number) for number in range(VOCABULARY)]
+@cache
+def _tokenizer() -> Any:
+    """Of words that nobody says, enough of them for the vocabulary."""
+    from keras_transformer import Tokenizer
+    from keras_transformer.text.corpus import Pair
+
+    rng = np.random.default_rng(0)
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    words = ["".join(rng.choice(letters, rng.integers(3, 9))) for _ in range(20_000)]
+    return Tokenizer.train([Pair(word, word) for word in words], VOCABULARY)
 
 
 if __name__ == "__main__":
