@@ -18,8 +18,9 @@ help:  ## what can be made
 	@touch $@
 
 RUN := build/demo/run
+VERSION := build/demo/models/fr-en/1
 
-demo: .venv/installed  ## explain attention, train a French-English model, translate with it; all in build/demo
+demo: .venv/installed  ## explain attention, train a French-English model, export it, translate; all in build/demo
 	$(BIN)/keras-transformer walkthrough --output build/demo/walkthrough > /dev/null
 	@# a run that is there goes on where it stands; one that is done costs seconds
 	if [ -e $(RUN)/run.json ]; then \
@@ -32,9 +33,21 @@ demo: .venv/installed  ## explain attention, train a French-English model, trans
 	$(BIN)/keras-transformer evaluate $(RUN) --source build/demo/test.fr --reference build/demo/test.en
 	printf 'Je suis étudiant.\nMerci.\nOù est la gare ?\n' | $(BIN)/keras-transformer translate $(RUN)
 	$(BIN)/keras-transformer attention $(RUN) "Je suis étudiant." --output build/demo/attention.html
+	@# a version is never overwritten: one that is there was made from this run
+	[ -e $(VERSION) ] || $(BIN)/keras-transformer export $(RUN) --output $(VERSION) --quantize int8
+	$(BIN)/keras-transformer verify $(VERSION)
+	printf 'Je suis étudiant.\nMerci.\nOù est la gare ?\n' | $(BIN)/keras-transformer translate $(VERSION)
 	@echo "read build/demo/walkthrough/index.html and build/demo/attention.html, look at $(RUN)/curves.png"
 
-test: .venv/installed  ## the tests
+# What the examples in Node.js and in the browser run on. Without it their tests are skipped, and say so.
+examples/node_modules/installed: examples/package.json examples/package-lock.json
+	@if command -v npm >/dev/null && (cd examples && npm ci --ignore-scripts --no-audit --no-fund --silent); then \
+		touch $@; \
+	else \
+		echo "the examples' packages are not installed (no npm, or it failed): their tests will be skipped" >&2; \
+	fi
+
+test: .venv/installed examples/node_modules/installed  ## the tests
 	$(BIN)/python -m pytest
 
 soak: .venv/installed  ## the tests that take long: every count in full
@@ -67,6 +80,7 @@ bench: bench-env  ## side by side with the peers
 	$(BIN)/python benchmarks/layers.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/decoding.py
+	$(BIN)/python benchmarks/runtimes.py
 	$(BIN)/python benchmarks/memory.py
 
 clean:  ## remove what was made; the environment stays

@@ -70,12 +70,17 @@ class Engine:
         """Requests in the batch."""
         return len(self._batch.rows)
 
-    def submit(self, request: Request) -> None:
-        """Take it, or raise QueueFullError or EngineStoppedError; on_end comes once for what was taken."""
+    @property
+    def most_waiting(self) -> int:
+        """What the queue holds."""
+        return self._queue.most
+
+    def submit(self, *requests: Request) -> None:
+        """Take all, or raise QueueFullError or EngineStoppedError; on_end comes once for each taken."""
         with self._changed:
             if self._stopping is not None or not self.alive:
                 raise EngineStoppedError("the engine takes no more requests")
-            self._queue.put(request)
+            self._queue.put(*requests)
             self._changed.notify()
 
     def cancel(self, request: Request) -> None:

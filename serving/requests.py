@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
 
+SLACK = 64  # requests that may lie in a heap and wait no more
+
 
 class End(Enum):
     """How a request ended."""
@@ -54,35 +56,40 @@ class Queue:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._heap: list[tuple[int, int, Request]] = []
+        self._heap: list[tuple[int, int, Request]] = []  # some of them wait no more
+        self._waiting: set[Request] = set()
         self._numbers = count()
-        self._gone: set[Request] = set()  # still in the heap
 
     def __len__(self) -> int:
-        return len(self._heap) - len(self._gone)
+        return len(self._waiting)
 
-    def put(self, request: Request) -> None:
-        """The check and the count are one step."""
-        if len(self) >= self.most:
-            raise QueueFullError(f"{self.most:,} requests are waiting")
-        heapq.heappush(self._heap, (-request.priority, next(self._numbers), request))
+    def put(self, *requests: Request) -> None:
+        """All of them or none; the check and the count are one step."""
+        if len(self) + len(requests) > self.most:
+            raise QueueFullError(f"{len(self):,} requests are waiting, and {self.most:,} may")
+        for request in requests:
+            heapq.heappush(self._heap, (-request.priority, next(self._numbers), request))
+            self._waiting.add(request)
 
     def first(self) -> Request:
         """The most urgent."""
-        while (request := self._heap[0][2]) in self._gone:
+        while (request := self._heap[0][2]) not in self._waiting:
             heapq.heappop(self._heap)
-            self._gone.remove(request)
         return request
 
     def take(self) -> Request:
         """The same; it leaves."""
         request = self.first()
         heapq.heappop(self._heap)
+        self._waiting.remove(request)
         return request
 
     def discard(self, request: Request) -> bool:
         """Make its room free at once. -> whether it was waiting."""
-        waiting = request not in self._gone and any(each is request for _, _, each in self._heap)
-        if waiting:
-            self._gone.add(request)
-        return waiting
+        if request not in self._waiting:
+            return False
+        self._waiting.remove(request)
+        if len(self._heap) > 2 * len(self._waiting) + SLACK:
+            self._heap = [each for each in self._heap if each[2] in self._waiting]
+            heapq.heapify(self._heap)
+        return True

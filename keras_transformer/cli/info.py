@@ -3,6 +3,7 @@
 examples:
   keras-transformer info build/run
   keras-transformer info model.keras --json
+  keras-transformer info models/fr-en/1
 """
 
 import argparse
@@ -15,18 +16,22 @@ from keras_transformer.cli import CommandError
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a run directory or a .keras file")
+    parser.add_argument(
+        "model", type=Path, metavar="MODEL", help="a run directory, a .keras file or an exported version"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, and print."""
+    from export.facts import version_facts
+    from export.manifest import looks_exported
     from keras_transformer.training.facts import facts
 
     if not arguments.model.exists():
         raise CommandError(f"{arguments.model} does not exist: name a run directory or a .keras file.")
     try:
-        found = facts(arguments.model)
+        found = (version_facts if looks_exported(arguments.model) else facts)(arguments.model)
     except ValueError as error:  # what is no run or no model, and what is damaged
         raise CommandError(str(error)) from error
     if arguments.json:
@@ -38,6 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _headline(found: dict[str, Any]) -> str:
     if found["kind"] == "model":
         return "a translation model"
+    if found["kind"] == "version":
+        return f"an exported version, made {found['created']}"
     if found["state"] == "begun":
         return "a run that is not prepared yet"
     return f"a run, {found['state']}, at step {found['step']:,} of {found['recipe']['steps']:,}"
@@ -50,12 +57,35 @@ def _lines(found: dict[str, Any]) -> list[str]:
         "domain": _domain(found),
         "network": found["network"] and _network(found["network"]),
         "vocabulary": found["network"] and _vocabulary(found["network"]),
-        "scores": found["scores"] and _scores(found["scores"]),
+        **(_exported(found) if found["kind"] == "version" else _trained(found)),
         "versions": ", ".join(f"{name} {version}" for name, version in (found["versions"] or {}).items()),
         "size": _bytes(sum(found["files"].values())),
     }
     lines = [f"  {name:<12} {said or 'not known yet'}" for name, said in rows.items()]
     return lines + [f"    {name:<16} {_bytes(size):>10}" for name, size in found["files"].items()]
+
+
+def _trained(found: dict[str, Any]) -> dict[str, str | None]:
+    return {"scores": found["scores"] and _scores(found["scores"])}
+
+
+def _exported(found: dict[str, Any]) -> dict[str, str | None]:
+    """Of a version: its rows of the same names as in the manifest."""
+    limits, quality = found["limits"], found["quality"]
+    formats = (f"{name} {' and '.join(precisions)}" for name, precisions in found["formats"].items())
+    scores = (f"{each['name']} {each['value']:.2f}" for each in quality["scores"])
+    speeds = (
+        f"{each['runtime']} {each['precision']} {each['sentences_per_second']:,.0f}"
+        for each in quality["agreement"]
+    )
+    machine = quality["machine"]
+    return {
+        "formats": ", ".join(formats),
+        "limits": f"{limits['source_tokens']:,} source tokens; of n an answer has "
+        f"{limits['answer_factor']} n + {limits['answer_extra']} at most, and {limits['target_tokens']:,}",
+        "scores": f"{', '.join(scores) or 'no references'}, on {quality['sentences']:,} golden sentences",
+        "sentences/s": f"{', '.join(speeds)}, on {machine['processor']}, {machine['threads']} thread",
+    }
 
 
 def _domain(found: dict[str, Any]) -> str:

@@ -13,8 +13,15 @@ if TYPE_CHECKING:
 
 def load_model(path: Path) -> "TranslationModel":
     """A run directory or a .keras file."""
+    from export.manifest import looks_exported
+
     if not path.exists():
         raise CommandError(f"{path} does not exist: name a run directory or a .keras file.")
+    if looks_exported(path):
+        raise CommandError(
+            f"{path} is an exported version, for `translate`, `verify` and `info`: name the run here that "
+            "it was exported from."
+        )
     try:
         return loading.load("keras_transformer.models.translation").TranslationModel.load(path)
     except (ValueError, TypeError) as error:

@@ -4,6 +4,7 @@ examples:
   echo "Je suis étudiant." | keras-transformer translate build/demo/run
   keras-transformer translate build/demo/run --input letters.txt > letters.en
   keras-transformer translate build/demo/run --input letters.txt --beam 5 --scores
+  keras-transformer translate build/demo/models/fr-en/1 --input letters.txt
 """
 
 import argparse
@@ -14,25 +15,23 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from keras_transformer.cli import CommandError
-from keras_transformer.cli.answers import Form, Translate, answers, configure_answers
+from keras_transformer.cli.answers import Form, Translate, configure_answers
 from keras_transformer.cli.lines import STANDARD_INPUT, Lines, interrupt_held_back, write_line
-from keras_transformer.text.sentences import Count, Lengths, Parts
-
-if TYPE_CHECKING:
-    from keras_transformer.models.translation import TranslationModel
+from keras_transformer.cli.opened import opened, tokens
+from keras_transformer.text.sentences import Lengths, Parts
 
 FIRST_CHUNK, LARGEST_CHUNK = 2**14, 2**18  # bytes
 CHUNK_SECONDS = 5.0  # a chunk that took less is followed by one of twice the size
 LOG_EVERY = 30.0
-ENOUGH_LINES = 100  # to tell from them what a model is used to
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a run directory or a .keras file")
+    parser.add_argument(
+        "model", type=Path, metavar="MODEL", help="a run directory, a .keras file or an exported version"
+    )
     parser.add_argument(
         "--input", type=Path, default=STANDARD_INPUT, metavar="F", help="text; - is standard input"
     )
@@ -42,18 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Chunks of lines in, as many lines out; what is printed is never lost."""
     with Lines.of(arguments.input) as lines:
-        from keras_transformer.cli.models import load_model
-
-        model = load_model(arguments.model)
-        if model.tokenizer is None:
-            raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
-        tokenizer = model.tokenizer
+        tokenizer, lengths, translate, form, runtime = opened(arguments)
         languages = f" {tokenizer.source_lang} to {tokenizer.target_lang}" if tokenizer.source_lang else ""
         where = " from the terminal; Ctrl-D ends" if lines.from_terminal else " ..."
-        print(f"Translating{languages}{where}", file=sys.stderr, flush=True)
-        count = partial(_tokens, model)
-        lengths = lengths_known(arguments.model, model, count)
-        translate, form = answers(model, arguments)
+        print(f"Translating{languages}{runtime}{where}", file=sys.stderr, flush=True)
+        count = partial(tokens, tokenizer)
         if lines.waiting():
             translate(["."])  # what the first call costs is spent while nobody waits
         with Progress(lines, lengths) as progress:
@@ -65,32 +57,6 @@ def run(arguments: argparse.Namespace) -> None:
                         write_line(line)
                         progress.count(divided)
                 progress.end()
-
-
-def _tokens(model: "TranslationModel", text: str) -> int:
-    return len(model.tokenizer.encode_source([text])[0]) if model.tokenizer else 0
-
-
-def lengths_known(path: Path, model: "TranslationModel", count: Count) -> Lengths:
-    """The lengths that a run's model learned, told from the held-out lines of its corpus.
-
-    A .keras file without its run says nothing of them: each of its sentences by itself then, and none longer
-    than the recipe allows by itself.
-    """
-    from keras_transformer.training.recipe import Recipe
-    from keras_transformer.training.run import Run
-
-    run = Run(path if path.is_dir() else path.parent)
-    try:
-        sources = [pair.source for pair in run.read_pairs("valid.jsonl")]
-    except FileNotFoundError:
-        sources = []
-    except (ValueError, TypeError) as error:
-        raise CommandError(f"{run.path / 'valid.jsonl'} is damaged: {error}") from error
-    known = Lengths(0, Recipe.max_tokens)
-    if len(sources) >= ENOUGH_LINES:
-        known = Lengths.seen_in(sources, count)
-    return Lengths(*(min(length, model.network.max_length) for length in known))
 
 
 def chunks(lines: Lines) -> Iterator[list[str]]:

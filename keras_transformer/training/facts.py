@@ -32,7 +32,7 @@ def _of_run(run: Run) -> dict[str, Any]:
     elif settled is not None:
         tokenizer = Tokenizer.load(run.tokenizer)
         target = None if tokenizer.joint else tokenizer.target_size
-        network = _described(settled.network(), tokenizer.source_size, target)
+        network = described(settled.network(), tokenizer.source_size, target)
     else:
         network = None
     return {
@@ -46,7 +46,7 @@ def _of_run(run: Run) -> dict[str, Any]:
         "scores": best,
         "recipe": recipe,
         "versions": about.get("versions"),
-        "files": _sizes(run.path),
+        "files": sizes(run.path),
     }
 
 
@@ -89,10 +89,11 @@ def _archived(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def _network(path: Path) -> dict[str, Any]:
     config, _ = _archived(path)
     network = Network.from_dict(config["network"])
-    return _described(network, config["source_vocabulary"], config["target_vocabulary"])
+    return described(network, config["source_vocabulary"], config["target_vocabulary"])
 
 
-def _described(network: Network, source_vocabulary: int, target_vocabulary: int | None) -> dict[str, Any]:
+def described(network: Network, source_vocabulary: int, target_vocabulary: int | None) -> dict[str, Any]:
+    """A network for people and machines, with what follows from it."""
     values = network.as_dict()
     presets = (name for name, sizes in PRESETS.items() if sizes.items() <= values.items())
     return {
@@ -112,7 +113,7 @@ def _domain(corpus: dict[str, Any]) -> str:
     return ", ".join([*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])])
 
 
-def _sizes(directory: Path) -> dict[str, int]:
+def sizes(directory: Path) -> dict[str, int]:
     """Bytes of each entry, all that a directory holds together."""
     return {
         entry.name: sum(file.stat().st_size for file in [entry, *entry.rglob("*")] if file.is_file())

@@ -96,3 +96,19 @@ except SystemExit as end:
     assert end.code == 0
 """
     assert not HEAVY & loaded_after(code)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "export.manifest",
+        "export.runtimes.open",
+        "export.runtimes.scheduler_onnx",
+        "export.runtimes.translate_onnx",
+        "export.runtimes.ctranslate2",
+        "export.translator",
+        "keras_transformer.text.tokenizer",
+    ],
+)
+def test_what_a_server_reads_versions_with_loads_no_framework(module):
+    assert not {"tensorflow", "keras", "jax", "torch"} & loaded_after(f"import {module}")

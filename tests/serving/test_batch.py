@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from serving.batch import Batch
-from serving.requests import End, Queue, QueueFullError, Request
+from serving.requests import SLACK, End, Queue, QueueFullError, Request
 from tests.serving.fake_runtime import BROKEN_SOURCE, BROKEN_STEP, END, NO_NUMBER, FakeRuntime, answer
 
 
@@ -100,9 +100,34 @@ def test_a_queue_takes_so_many_and_says_so() -> None:
     queue.put(second)
     with pytest.raises(QueueFullError) as told:
         queue.put(third)
-    assert str(told.value) == "2 requests are waiting"
+    assert str(told.value) == "2 requests are waiting, and 2 may"
     assert queue.discard(first)  # its room is free at once
     assert not queue.discard(first)
     queue.put(third)
     assert len(queue) == 2
     assert taken(queue) == [second, third]
+
+
+def test_requests_that_belong_together_are_all_taken_or_none() -> None:
+    queue = Queue(3)
+    first, second, third, fourth = (request(place) for place in range(4))
+    queue.put(first, second)
+    with pytest.raises(QueueFullError):
+        queue.put(third, fourth)
+    queue.put(third)
+    assert taken(queue) == [first, second, third]
+
+
+def test_requests_that_come_and_go_leave_nothing_behind_however_many_they_are() -> None:
+    queue = Queue(1_000)
+    staying: list[Request] = []
+    for place in range(5_000):
+        going = request(place, priority=-1)  # never the first
+        queue.put(going)
+        if place % 100 == 0:
+            staying.append(request(place))
+            queue.put(staying[-1])
+        assert queue.discard(going)
+        assert len(queue) == len(staying)
+        assert len(queue._heap) <= 2 * len(staying) + SLACK + 1
+    assert taken(queue) == staying

@@ -1,0 +1,76 @@
+"""Lines of text in, their translations out, with onnxruntime, sentencepiece and numpy alone:
+
+python translate.py [--json] VERSION_DIR < lines
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import sentencepiece
+
+FORMAT = 1
+LINES_AT_ONCE = 16
+
+
+class Translator:
+    """An exported version, used as it is: text -> ids -> onnx/translate.onnx -> ids -> text."""
+
+    def __init__(self, directory: Path) -> None:
+        manifest = json.loads((directory / "manifest.json").read_bytes())
+        if manifest["format"] != FORMAT:
+            raise ValueError(
+                f"manifest.json has format {manifest['format']}, and this reads {FORMAT}: "
+                "use the example that came with what wrote it"
+            )
+        joint = manifest["vocabulary"]["joint"]
+        source, target = ("shared", "shared") if joint else ("source", "target")
+        self.source = sentencepiece.SentencePieceProcessor(str(directory / "tokenizer" / f"{source}.model"))
+        self.target = sentencepiece.SentencePieceProcessor(str(directory / "tokenizer" / f"{target}.model"))
+        self.session = onnxruntime.InferenceSession(directory / "onnx" / "translate.onnx")
+        self.end = manifest["special_ids"]["end"]
+        self.most = manifest["limits"]["source_tokens"]
+
+    def translate(self, texts: list[str]) -> list[dict[str, Any]]:
+        """Of each text the translation, its ids with the end, and their mean log-probability.
+
+        Each is translated as it would be alone; a text that says nothing has no ids, and the score 0.
+        """
+        rows = [self._ids(text) for text in texts]
+        source = np.zeros((len(rows), max(map(len, rows))), np.int32)
+        for row, ids in zip(source, rows, strict=True):
+            row[: len(ids)] = ids
+        target, scores = self.session.run(["target", "score"], {"source": source})
+        said = [np.trim_zeros(row, "b").tolist() for row in target]
+        return [
+            {"text": text, "ids": ids, "score": score}
+            for text, ids, score in zip(self.target.decode(said), said, scores.tolist(), strict=True)
+        ]
+
+    def _ids(self, text: str) -> list[int]:
+        """Ending with the end; a text that is too long is cut, and never its end."""
+        return [*self.source.encode(text)[: self.most - 1], self.end]
+
+
+def main() -> None:
+    """A line out for a line in. Only a line feed ends one."""
+    parser = argparse.ArgumentParser(description="Translates lines with an exported version.")
+    parser.add_argument("version", type=Path, help="the directory, such as models/fr-en/1")
+    parser.add_argument("--json", action="store_true", help="the ids and the score beside the text")
+    arguments = parser.parse_args()
+    translator = Translator(arguments.version)
+    lines = sys.stdin.buffer.read().decode().split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    for first in range(0, len(lines), LINES_AT_ONCE):
+        for answer in translator.translate(lines[first : first + LINES_AT_ONCE]):
+            said = json.dumps(answer, ensure_ascii=False) if arguments.json else answer["text"]
+            sys.stdout.buffer.write(said.encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""A frozen dataclass from what JSON gave: every key there, none besides, each of its type, all told at once.
+
+A default of a field is no excuse: what a file leaves out is missing.
+"""
+
+import json
+import math
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+Record = TypeVar("Record")
+
+_NOUNS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+_SHOWN = 60  # characters of a wrong value
+
+
+class RecordError(ValueError):
+    """What is wrong with a record, a line each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+def parsed(content: bytes) -> Any:
+    """Strict JSON: UTF-8, no key twice, no NaN."""
+    try:
+        return json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+    except RecursionError:
+        raise RecordError(["it is nested too deeply"]) from None
+    except ValueError as error:
+        raise RecordError([f"it is no JSON: {error}"]) from error
+
+
+def record(kind: type[Record], values: Any) -> Record:
+    """A dataclass of texts, numbers, lists, objects, other dataclasses and None, from parsed JSON."""
+    problems: list[str] = []
+    made = _read(kind, values, "", problems)
+    if problems:
+        raise RecordError(problems)
+    return made
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in the file, or its beginning."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"the key {', '.join(twice)} stands in it twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _read(kind: Any, value: Any, where: str, problems: list[str]) -> Any:
+    """The value as `kind`; what is wrong with it goes to problems, and the value is not to be used."""
+    origin, inside = get_origin(kind), get_args(kind)
+    if is_dataclass(kind):
+        return _fields(kind, value, where, problems)
+    if origin is UnionType:
+        (kind,) = (each for each in inside if each is not NoneType)
+        return None if value is None else _read(kind, value, where, problems)
+    if origin is dict:
+        if _is(value, dict, "an object", where, problems):
+            return {name: _read(inside[1], each, _at(where, name), problems) for name, each in value.items()}
+        return None
+    if origin is tuple:
+        if _is(value, list, "a list", where, problems):
+            each = enumerate(value)
+            return tuple(_read(inside[0], item, f"{where}[{place}]", problems) for place, item in each)
+        return None
+    return _plain(kind, value, where, problems)
+
+
+def _plain(kind: Any, value: Any, where: str, problems: list[str]) -> Any:
+    allowed = (int, float) if kind is float else (kind,)
+    if type(value) not in allowed or (kind is float and not math.isfinite(value)):
+        problems.append(f"{where} must be {_NOUNS[kind]}; got {shown(value)}")
+    return value
+
+
+def _fields(kind: Any, values: Any, where: str, problems: list[str]) -> Any:
+    if not _is(values, dict, "an object", where, problems):
+        return None
+    hints = get_type_hints(kind)
+    names = [field.name for field in fields(kind)]
+    before = len(problems)
+    problems += [f"{_at(where, name)} is missing" for name in names if name not in values]
+    problems += [f"{_at(where, name)} is no key of it" for name in values if name not in names]
+    read = {
+        name: _read(hints[name], values[name], _at(where, name), problems) for name in names if name in values
+    }
+    if len(problems) > before:
+        return None
+    try:
+        return kind(**read)
+    except RecordError as error:  # a dataclass' own rules, here and below
+        problems += error.problems
+    except ValueError as error:
+        problems.append(f"{where or 'it'}: {error}")
+    return None
+
+
+def _is(value: Any, kind: type, noun: str, where: str, problems: list[str]) -> bool:
+    if isinstance(value, kind):
+        return True
+    problems.append(f"{where or 'it'} must be {noun}; got {shown(value)}")
+    return False
+
+
+def _at(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name

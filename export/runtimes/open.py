@@ -1,0 +1,85 @@
+"""A version's runtimes by their names; a library is loaded only for the runtime that needs it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from export.layout import CTRANSLATE2, ONNX, RuntimeName
+from export.runtimes.answer import Runtime
+from keras_transformer.text.tokenizer import Tokenizer
+
+
+class TextRuntime(Protocol):
+    """A version directory opened in a runtime that has its tokenizer inside."""
+
+    def translate(self, texts: Sequence[str]) -> list[tuple[str, float]]:
+        """Texts -> their translations with their scores, in this order."""
+        ...
+
+
+class LibraryError(RuntimeError):
+    """A library that is not installed, and what to do."""
+
+
+def installed(library: str) -> bool:
+    """Whether it could be loaded."""
+    return find_spec(library) is not None
+
+
+def check_installed(libraries: Iterable[str], purpose: str) -> None:
+    """Refuse, before anything is loaded, what could not be loaded."""
+    missing = [library for library in libraries if not installed(library)]
+    if missing:
+        raise LibraryError(
+            f"{purpose} needs {' and '.join(missing)}, which this environment has not: "
+            "install the package from its clone with its extra `export`"
+        )
+
+
+def open_runtime(name: RuntimeName, directory: Path, tokenizer: Tokenizer, max_length: int) -> Runtime:
+    """Of a version directory that was checked, on one thread. The runtime takes ids."""
+    check_installed([name.library], str(name))
+    return _OPENED[name.runtime](name.precision, directory, tokenizer, max_length)
+
+
+def open_text_runtime(name: RuntimeName, directory: Path) -> TextRuntime:
+    """The same for one that takes text alone."""
+    check_installed([name.library], str(name))
+    from export.runtimes.text_onnx import TextOnnx  # noqa: PLC0415
+
+    return TextOnnx(directory / name.file)
+
+
+def _scheduler(precision: str, directory: Path, tokenizer: Tokenizer, max_length: int) -> Runtime:
+    from export.runtimes.scheduler_onnx import SchedulerOnnx  # noqa: PLC0415
+
+    return SchedulerOnnx(
+        directory / ONNX, precision, tokenizer.bos_id, tokenizer.eos_id, max_length=max_length
+    )
+
+
+def _translate(precision: str, directory: Path, tokenizer: Tokenizer, max_length: int) -> Runtime:
+    from export.runtimes.translate_onnx import TranslateOnnx  # noqa: PLC0415
+
+    return TranslateOnnx(directory / ONNX / "translate.onnx")
+
+
+def _ctranslate2(precision: str, directory: Path, tokenizer: Tokenizer, max_length: int) -> Runtime:
+    from export.runtimes.ctranslate2 import CTranslate2Runtime  # noqa: PLC0415
+
+    return CTranslate2Runtime(directory / CTRANSLATE2, tokenizer, max_length)
+
+
+def _saved_model(precision: str, directory: Path, tokenizer: Tokenizer, max_length: int) -> Runtime:
+    from export.runtimes.saved_model import SavedModelRuntime  # noqa: PLC0415
+
+    return SavedModelRuntime(directory)
+
+
+_OPENED: dict[str, Callable[[str, Path, Tokenizer, int], Runtime]] = {
+    "onnx/scheduler": _scheduler,
+    "onnx/translate": _translate,
+    "ctranslate2": _ctranslate2,
+    "saved_model": _saved_model,
+}

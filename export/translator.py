@@ -1,0 +1,37 @@
+"""Texts in, texts out, through one runtime of a version."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from export.layout import RuntimeName
+from export.manifest import Version
+from export.runtimes.open import installed, open_runtime
+
+
+class Said(NamedTuple):
+    """The translation of one text."""
+
+    text: str
+    tokens: int  # the end included
+    score: float  # the mean log-probability of these
+
+
+def lightest(version: Version) -> RuntimeName:
+    """The first of the version's runtimes whose library is installed; if none is, the first."""
+    runtimes = [each for each in version.manifest.runtimes if each.takes_ids]
+    return next((each for each in runtimes if installed(each.library)), runtimes[0])
+
+
+class Translator:
+    """Translates greedily, as the exported model does."""
+
+    def __init__(self, version: Version, name: RuntimeName) -> None:
+        self._tokenizer = version.tokenizer
+        self._longest = version.manifest.limits.source_tokens
+        self._runtime = open_runtime(name, version.directory, version.tokenizer, self._longest)
+
+    def translate(self, texts: Sequence[str]) -> list[Said]:
+        """In the order given. A text that says nothing has an answer of no tokens."""
+        answers = self._runtime.translate_ids(self._tokenizer.encode_source(texts, self._longest))
+        said = self._tokenizer.decode_target([answer.ids for answer in answers])
+        return [Said(text, len(answer.ids), answer.score) for text, answer in zip(said, answers, strict=True)]

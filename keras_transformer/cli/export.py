@@ -1,0 +1,158 @@
+"""Write a model as one directory that serves everywhere, each runtime in it held against the model.
+
+examples:
+  keras-transformer export build/demo/run --output build/demo/models/fr-en/1
+  keras-transformer export build/run --output models/fr-en/1 --format onnx --quantize int8
+  keras-transformer export model.keras --output models/fr-en/1 --golden test.fr --golden-reference test.en
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from keras_transformer.cli import CommandError
+from keras_transformer.cli.lines import read_lines
+from keras_transformer.cli.models import at_least_one, load_model
+
+if TYPE_CHECKING:
+    from export.golden_sentences import Sentence
+    from export.request import Origin, Request
+    from keras_transformer.models.translation import TranslationModel
+    from keras_transformer.text.sentences import Lengths
+
+FORMATS = "saved_model,onnx,ctranslate2"
+GOLDEN = 200
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("model", type=Path, metavar="RUN", help="a run directory or a .keras file")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="the directory to make: NAME/VERSION"
+    )
+    parser.add_argument(
+        "--format", default=FORMATS, metavar="F,F", help=f"what is written, with commas between ({FORMATS})"
+    )
+    parser.add_argument("--quantize", metavar="int8", help="the ONNX encoder and decoder at int8 as well")
+    parser.add_argument(
+        "--with-tokenizer",
+        action="store_true",
+        help="an ONNX file from text to text as well, for ONNX Runtime with onnxruntime-extensions",
+    )
+    golden = parser.add_argument_group(
+        "golden sentences", "what every runtime is held against; unsaid: the run's held-out ones"
+    )
+    golden.add_argument("--golden", type=Path, metavar="F", help="text, a sentence a line")
+    golden.add_argument("--golden-reference", type=Path, metavar="F", help="its translation, for scores")
+    golden.add_argument(
+        "--golden-count",
+        type=at_least_one("at least 1 golden sentence is needed"),
+        default=GOLDEN,
+        metavar="N",
+        help=f"so many of them at most, at even distances ({GOLDEN})",
+    )
+    parser.set_defaults(misused=parser.error)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Refuse what can be refused, then load, write and say where."""
+    request = _request(arguments)
+    if arguments.output.exists():
+        raise CommandError(
+            f"{arguments.output} exists and is never overwritten: name another, as the next version's number."
+        )
+    valid = (arguments.model if arguments.model.is_dir() else arguments.model.parent) / "valid.jsonl"
+    if arguments.golden is None and not valid.exists():
+        raise CommandError(
+            f"there are no held-out sentences beside {arguments.model}, and a version needs golden ones: "
+            "name a file of them with --golden."
+        )
+    sentences = list(_sentences(arguments, valid))
+    model = load_model(arguments.model)
+    _export(arguments, request, sentences, model)
+
+
+def _request(arguments: argparse.Namespace) -> "Request":
+    from export.request import Request
+    from export.runtimes.open import LibraryError
+
+    if arguments.golden_reference and not arguments.golden:
+        arguments.misused("--golden-reference is the translation of --golden: give that as well")
+    try:
+        request = Request(tuple(arguments.format.split(",")), arguments.quantize, arguments.with_tokenizer)
+    except ValueError as error:
+        arguments.misused(str(error))
+    try:
+        request.check_libraries()
+    except LibraryError as error:
+        raise CommandError(f"{error}.") from error
+    return request
+
+
+def _sentences(arguments: argparse.Namespace, valid: Path) -> "Iterator[Sentence]":
+    from export.golden_sentences import Sentence
+    from keras_transformer.text.corpus import CorpusError, read_parallel
+    from keras_transformer.training.run import Run
+
+    try:
+        if arguments.golden is None:
+            pairs = Run(valid.parent).read_pairs(valid.name)
+        elif arguments.golden_reference is None:
+            yield from map(Sentence, read_lines(arguments.golden))
+            return
+        else:
+            pairs = read_parallel([arguments.golden], [arguments.golden_reference])
+        yield from (Sentence(*pair) for pair in pairs)
+    except CorpusError as error:
+        raise CommandError(str(error)) from error
+    except (ValueError, TypeError) as error:
+        raise CommandError(f"{valid} is damaged: {error}") from error
+
+
+def _export(
+    arguments: argparse.Namespace,
+    request: "Request",
+    sentences: "list[Sentence]",
+    model: "TranslationModel",
+) -> None:
+    from export.golden_sentences import chosen
+    from keras_transformer.cli.loading import load
+    from keras_transformer.cli.opened import lengths_known, tokens
+
+    tokenizer = model.tokenizer
+    if tokenizer is None:
+        raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
+    lengths = lengths_known(arguments.model, model, partial(tokens, tokenizer))
+    module = load("export.version")
+    try:
+        version = module.export_version(
+            model,
+            arguments.output,
+            request,
+            chosen(sentences, arguments.golden_count, tokenizer),
+            _origin(arguments.model, lengths),
+            _tell,
+        )
+    except ValueError as error:
+        raise CommandError(f"{error}.") from error
+    size = sum(each.bytes for each in version.manifest.files.values())
+    print(f"exported: {arguments.output}, {size / 1e6:.1f} MB")
+    print(f"next:     keras-transformer verify {arguments.output}")
+
+
+def _origin(path: Path, lengths: "Lengths") -> "Origin":
+    from export.card import Pairs
+    from export.manifest import LearnedLengths
+    from export.request import Origin
+    from keras_transformer.training.facts import facts
+
+    found = facts(path) if path.is_file() or (path / "run.json").exists() else {"domain": None, "pairs": None}
+    pairs = found["pairs"] and Pairs(**found["pairs"])
+    return Origin(found["domain"], pairs, LearnedLengths(**lengths._asdict()))
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

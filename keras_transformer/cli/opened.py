@@ -1,0 +1,135 @@
+"""The MODEL of `translate`: that of a run, with all its searches, or an exported version, which is greedy."""
+
+import argparse
+import os
+import sys
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from keras_transformer.cli import CommandError
+from keras_transformer.cli.answers import Form, Translate, answers
+from keras_transformer.text.sentences import Count, Lengths, Parts
+
+if TYPE_CHECKING:
+    from export.manifest import Version
+    from export.translator import Said
+    from keras_transformer.models.translation import TranslationModel
+    from keras_transformer.text.tokenizer import Tokenizer
+
+ENOUGH_LINES = 100  # to tell from them what a model is used to
+ONLY_A_RUN = {"beam": 1, "length_penalty": 1.0, "max_tokens": None, "json": False}
+
+
+class Opened(NamedTuple):
+    """A MODEL, ready to translate."""
+
+    tokenizer: "Tokenizer"
+    lengths: Lengths
+    translate: Translate
+    form: Form
+    runtime: str = ""  # as stderr says it
+
+
+def opened(arguments: argparse.Namespace) -> Opened:
+    """The MODEL of `translate`, whatever it is."""
+    from export.manifest import looks_exported
+
+    return _exported(arguments) if looks_exported(arguments.model) else _trained(arguments)
+
+
+def open_exported(path: Path) -> "Version":
+    """A version whose files are all as they were written."""
+    from export.manifest import VersionError, open_version
+
+    try:
+        return open_version(path)
+    except VersionError as error:
+        raise CommandError(str(error)) from error
+
+
+def _trained(arguments: argparse.Namespace) -> Opened:
+    """A run directory or a .keras file."""
+    from keras_transformer.cli.models import load_model
+
+    model = load_model(arguments.model)
+    if model.tokenizer is None:
+        raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
+    lengths = lengths_known(arguments.model, model, partial(tokens, model.tokenizer))
+    return Opened(model.tokenizer, lengths, *answers(model, arguments))
+
+
+def _exported(arguments: argparse.Namespace) -> Opened:
+    """A version directory: nothing is loaded for it but the runtime that translates."""
+    from export.runtimes.open import LibraryError
+    from export.translator import Translator, lightest
+    from keras_transformer.cli.loading import native_logs_held_back
+
+    _refuse_what_only_a_run_can(arguments)
+    version = open_exported(arguments.model)
+    name = lightest(version)
+    if name.format == "saved_model":
+        print("Loading TensorFlow ...", file=sys.stderr, flush=True)
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        with native_logs_held_back():
+            translator = Translator(version, name)
+    except LibraryError as error:
+        raise CommandError(f"{error}.") from error
+    lengths = Lengths(**asdict(version.manifest.lengths))
+    form = _scored if arguments.scores else _text
+    return Opened(version.tokenizer, lengths, translator.translate, form, f" with {name}")
+
+
+def tokens(tokenizer: "Tokenizer", text: str) -> int:
+    """How many a text has."""
+    return len(tokenizer.encode_source([text])[0])
+
+
+def lengths_known(path: Path, model: "TranslationModel", count: Count) -> Lengths:
+    """The lengths that a run's model learned, told from the held-out lines of its corpus.
+
+    A .keras file without its run says nothing of them: each of its sentences by itself then, and none longer
+    than the recipe allows by itself.
+    """
+    from keras_transformer.training.recipe import Recipe
+    from keras_transformer.training.run import Run
+
+    run = Run(path if path.is_dir() else path.parent)
+    try:
+        sources = [pair.source for pair in run.read_pairs("valid.jsonl")]
+    except FileNotFoundError:
+        sources = []
+    except (ValueError, TypeError) as error:
+        raise CommandError(f"{run.path / 'valid.jsonl'} is damaged: {error}") from error
+    known = Lengths(0, Recipe.max_tokens)
+    if len(sources) >= ENOUGH_LINES:
+        known = Lengths.seen_in(sources, count)
+    return Lengths(*(min(length, model.network.max_length) for length in known))
+
+
+def _refuse_what_only_a_run_can(arguments: argparse.Namespace) -> None:
+    """The search of a version is inside its files."""
+    asked = [
+        f"--{name.replace('_', '-')}"
+        for name, usual in ONLY_A_RUN.items()
+        if getattr(arguments, name) != usual
+    ]
+    if asked:
+        raise CommandError(
+            f"{arguments.model} is an exported version, and translates greedily: leave out "
+            f"{', '.join(asked)}, or name the run that it was exported from."
+        )
+
+
+def _text(line: Parts, found: "list[Said]") -> str:
+    """What is printed of a line. A blank line stays one."""
+    return line.joined([each.text for each in found]) if line.texts else ""
+
+
+def _scored(line: Parts, found: "list[Said]") -> str:
+    """The same behind its score: that of all its tokens, as if they were one answer."""
+    tokens = sum(each.tokens for each in found)
+    total = sum(each.score * each.tokens for each in found)
+    return f"{f'{total / tokens:.4f}' if tokens else ''}\t{_text(line, found)}"

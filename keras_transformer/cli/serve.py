@@ -1,0 +1,157 @@
+"""Serve exported models over gRPC: translation, health and reflection on one port, until SIGTERM.
+
+Once requests are taken, stdout says where. SIGTERM and Ctrl-C drain: health says NOT_SERVING, new requests
+are refused, those that were taken are finished, and the exit status is 0; it is 1 if --grace was not enough
+for them. A second signal ends it at once.
+
+examples:
+  keras-transformer serve build/demo/models
+  keras-transformer serve models/fr-en/1 --port 0 --precision int8
+  keras-transformer serve models --host 0.0.0.0 --slots 64 --queue 4096 --grace 60
+"""
+
+import argparse
+import asyncio
+import logging
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from keras_transformer.cli import CommandError
+from keras_transformer.cli.models import at_least_one
+
+NEEDED = ("grpc", "grpc_health", "grpc_reflection", "google.rpc", "onnxruntime", "sentencepiece")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help="NAME/VERSION directories, or one version directory"
+    )
+    where = parser.add_argument_group("where")
+    where.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="H",
+        help="the address to listen at (127.0.0.1: this machine alone; 0.0.0.0: all who reach it, in clear)",
+    )
+    where.add_argument(
+        "--port",
+        type=_port,
+        default=50051,
+        metavar="N",
+        help="50051; 0 is one that is free, and stdout says which",
+    )
+    where.add_argument(
+        "--grace",
+        type=_seconds,
+        default=30.0,
+        metavar="S",
+        help="seconds that a draining server has to finish what it has taken; then the rest is cut off (30)",
+    )
+    engine = parser.add_argument_group("the engine of each version")
+    engine.add_argument(
+        "--precision",
+        choices=("float32", "int8"),
+        default="float32",
+        help="the graphs to decode with (float32)",
+    )
+    _count(
+        engine,
+        "slots",
+        32,
+        "sentences that are decoded together; more of them is more throughput, less is sooner done",
+    )
+    _count(
+        engine, "queue", 1024, "sentences that may wait for a slot; beyond it requests get RESOURCE_EXHAUSTED"
+    )
+    _count(
+        engine,
+        "prefill",
+        512,
+        "source tokens that are read between two steps, which those being decoded wait for",
+    )
+    _count(
+        engine, "threads", 1, "threads of a matrix product; two can be slower than one on a shared machine"
+    )
+    limits = parser.add_argument_group("what a request may have; INVALID_ARGUMENT beyond it")
+    _count(limits, "characters", 5_000, "characters of a text")
+    _count(
+        limits,
+        "tokens",
+        2_048,
+        "source tokens of a text; long sentences are divided, so this is no limit of the model",
+    )
+    _count(limits, "segments", 128, "texts of a batch")
+    _count(
+        limits,
+        "message-bytes",
+        4 * 2**20,
+        "bytes of a message; a larger one is refused unread, with RESOURCE_EXHAUSTED",
+    )
+    parser.set_defaults(misused=parser.error)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Serve until told to go."""
+    missing = [
+        name for name in NEEDED if find_spec(name.partition(".")[0]) is None or find_spec(name) is None
+    ]
+    if missing:
+        raise CommandError(
+            f"serving needs {' and '.join(missing)}, which this environment has not: "
+            "install the package from its clone with its extra `serve`."
+        )
+    from serving.limits import Limits
+    from serving.model import EngineSettings, ModelError
+    from serving.run import Listening, serve
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    settings = EngineSettings(
+        arguments.precision, arguments.slots, arguments.queue, arguments.prefill, arguments.threads
+    )
+    limits = Limits(arguments.characters, arguments.tokens, arguments.segments, arguments.message_bytes)
+    listening = Listening(arguments.host, arguments.port, arguments.grace)
+    try:
+        finished = asyncio.run(serve(arguments.directory, settings, limits, listening, _tell, _note))
+    except ModelError as error:
+        raise CommandError(f"{error}.") from error
+    if not finished:
+        raise CommandError(
+            f"some requests were not finished within {arguments.grace:g} s, and were cut off: "
+            "give it a longer --grace."
+        )
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
+
+
+def _note(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _count(group: argparse._ArgumentGroup, name: str, usual: int, meaning: str) -> None:
+    group.add_argument(
+        f"--{name}",
+        type=at_least_one(f"--{name} must be at least 1"),
+        default=usual,
+        metavar="N",
+        help=f"{meaning} ({usual:,})",
+    )
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) < 2**16):
+        raise argparse.ArgumentTypeError(f"a port is a number from 0 to 65535; got {text}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"a number of seconds, at least 0, is needed; got {text}")
+    return seconds

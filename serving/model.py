@@ -1,0 +1,108 @@
+"""A version that answers: its tokenizer, its engine, and what it does to a text."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from export.layout import ONNX
+from export.manifest import Version
+from keras_transformer.decoding.lengths import longest_answer
+from keras_transformer.text.sentences import Lengths
+from keras_transformer.text.tokenizer import Tokenizer
+from serving.engine import Engine
+from serving.requests import End, Request
+
+WARMING = 8  # golden sentences that a version translates before anybody else's
+
+
+class ModelError(ValueError):
+    """A version that cannot be served, and why."""
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """How a version is decoded."""
+
+    precision: str = "float32"
+    slots: int = 32  # sentences that are decoded together
+    queue: int = 1024  # sentences that wait
+    prefill_tokens: int = 512  # read between two steps
+    threads: int = 1  # of a matrix product
+
+
+@dataclass(frozen=True)
+class Model:
+    """One version of a model."""
+
+    name: str
+    version: int
+    tokenizer: Tokenizer
+    lengths: Lengths  # in tokens: what decides how a text is divided
+    longest: int  # tokens of a part, and of its answer
+    precision: str
+    engine: Engine
+    attention: Path  # the graph that tells what was looked at
+
+    def count(self, text: str) -> int:
+        """The tokens of a text."""
+        return len(self.tokenizer.encode_source([text])[0])
+
+    def requests(
+        self, texts: Sequence[str], most_tokens: int = 0, priority: int = 0, deadline: float | None = None
+    ) -> list[Request]:
+        """One for each part; one that says nothing has ended already. most_tokens 0: what the model may."""
+        made = []
+        for source in self.tokenizer.encode_source(texts, self.longest):
+            most = min(longest_answer(len(source)), self.longest, most_tokens or self.longest)
+            says_nothing = source == [self.tokenizer.eos_id]
+            made.append(Request(source, most, priority, deadline, end=End.STOP if says_nothing else None))
+        return made
+
+
+def open_model(name: str, number: int, version: Version, settings: EngineSettings) -> Model:
+    """The engine runs, and has translated a few sentences."""
+    from serving.onnx_runtime import OnnxRuntime  # noqa: PLC0415 (the library is needed for this alone)
+
+    manifest, tokenizer = version.manifest, version.tokenizer
+    there = manifest.formats.get("onnx", ())
+    if settings.precision not in there:
+        found = f"at {' and '.join(there)}" if there else "for no precision"
+        asked = "" if settings.precision == "float32" else f" --quantize {settings.precision}"
+        raise ModelError(
+            f"it has ONNX graphs {found}, and {settings.precision} is asked for: "
+            f"export it with --format onnx{asked}, or serve it with another --precision"
+        )
+    longest = manifest.limits.source_tokens
+    try:
+        runtime = OnnxRuntime(
+            version.path(ONNX),
+            settings.precision,
+            settings.slots,
+            tokenizer.bos_id,
+            longest,
+            settings.threads,
+        )
+    except Exception as error:  # the library has a type for each of its reasons, and no name for all
+        raise ModelError(f"its graphs cannot be loaded: {error}") from error
+    engine = Engine(runtime, tokenizer.eos_id, settings.queue, settings.prefill_tokens).start()
+    lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
+    attention = version.path(f"{ONNX}/attention.onnx")
+    model = Model(name, number, tokenizer, lengths, longest, settings.precision, engine, attention)
+    _warm(model, [each.source for each in version.golden[: min(WARMING, settings.queue)]])
+    return model
+
+
+def _warm(model: Model, texts: Sequence[str]) -> None:
+    """What the first sentences cost is spent before anybody waits."""
+    ended = threading.Semaphore(0)
+    requests = [each for each in model.requests(texts) if each.end is None]
+    for request in requests:
+        request.on_end = lambda _: ended.release()
+    model.engine.submit(*requests)
+    for _ in requests:
+        ended.acquire()
+    problems = {each.error or str(each.end) for each in requests if each.end not in (End.STOP, End.LENGTH)}
+    if problems:
+        model.engine.stop(finish=False)
+        raise ModelError(f"it cannot translate its own golden sentences: {'; '.join(sorted(problems))}")

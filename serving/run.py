@@ -1,0 +1,85 @@
+"""A server's life in a process: it listens, gets warm, serves, and drains when a signal says so."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from serving.limits import Limits
+from serving.model import EngineSettings
+from serving.models import Models, listed, open_models, places
+from serving.server import Server
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where, and how long it takes to go."""
+
+    host: str = "127.0.0.1"
+    port: int = 50051
+    grace: float = 30.0  # seconds
+
+
+async def serve(
+    root: Path, settings: EngineSettings, limits: Limits, listening: Listening, tell: Tell, note: Tell
+) -> bool:
+    """Until SIGTERM or SIGINT; a second one ends it at once. -> whether all that was taken was finished.
+
+    What is told is for a machine: the address, once requests are taken there. What is noted is for people.
+    """
+    found = places(root)
+    server = Server(limits)
+    port = await server.start(listening.host, listening.port)
+    going = _signals()
+    opening = asyncio.create_task(asyncio.to_thread(open_models, found, settings))
+    waiting = asyncio.create_task(going.wait())
+    try:
+        await asyncio.wait([opening, waiting], return_when=asyncio.FIRST_COMPLETED)
+        if opening.done():
+            models = opening.result()
+            await server.open(models)
+            for line in _described(models):
+                note(line)
+            tell(f"serving on {listening.host}:{port}")
+            await waiting
+            note("draining ...")
+    finally:
+        waiting.cancel()
+        done = await server.drain(listening.grace)
+    return done
+
+
+def _signals() -> asyncio.Event:
+    """Set by the first one, after which they mean what they always do."""
+    loop, going = asyncio.get_running_loop(), asyncio.Event()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+
+    def go() -> None:
+        for number in numbers:
+            with suppress(ValueError):
+                loop.remove_signal_handler(number)
+        going.set()
+
+    for number in numbers:
+        loop.add_signal_handler(number, go)
+    return going
+
+
+def _described(models: Models) -> list[str]:
+    """A line for each version."""
+    lines = []
+    for name, versions in listed(models):
+        for number, each in versions:
+            if isinstance(each, str):
+                lines.append(f"  {name} {number}: refused")
+                continue
+            tokenizer = each.tokenizer
+            languages = (
+                f"{tokenizer.source_lang} to {tokenizer.target_lang}, " if tokenizer.source_lang else ""
+            )
+            lines.append(f"  {name} {number}: {languages}{each.precision}")
+    return lines

@@ -1,0 +1,83 @@
+"""The gRPC server: translation, health and reflection on one port, open when warm, drained when it goes."""
+
+import asyncio
+import logging
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from serving.door import Door
+from serving.handlers import SERVICE, handlers
+from serving.limits import Limits
+from serving.models import Models
+from serving.service import TranslationService
+
+_logger = logging.getLogger(__name__)
+
+LAST_WORDS = 1.0  # seconds in which answers still leave; then those who watch the health are cut off
+PULSE = 0.25  # seconds between two looks at the engines
+
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+class Server:
+    """start, open, drain: in this order, in one event loop."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._door = Door()
+        self._service = TranslationService(limits)
+        self._health = health.aio.HealthServicer()
+        self._server = grpc.aio.server(
+            options=[
+                ("grpc.so_reuseport", 0),  # a second server on this port is an error, and no silent rival
+                ("grpc.max_receive_message_length", limits.message_bytes),
+            ]
+        )
+        self._server.add_generic_rpc_handlers((handlers(self._service, self._door),))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection.enable_server_reflection(
+            [SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME], self._server
+        )
+        self._pulse: asyncio.Task[None] | None = None
+
+    async def start(self, host: str, port: int) -> int:
+        """Health is answered from now on, all else refused. -> the port; 0 has become one that was free."""
+        await self._tell(_NOT_SERVING)
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            chosen = self._server.add_insecure_port(place)
+        except RuntimeError as error:
+            raise OSError(f"{place} cannot be listened at: it is taken, or none of this machine") from error
+        await self._server.start()
+        return chosen
+
+    async def open(self, models: Models) -> None:
+        """Requests are taken; the models are warm, and are the server's from now on."""
+        self._service.models = models
+        self._door.open()
+        await self._tell(_SERVING)
+        self._pulse = asyncio.create_task(self._watch(models))
+
+    async def drain(self, grace: float) -> bool:
+        """Take nothing more, and finish what was taken. -> whether all was, within so many seconds."""
+        await self._health.enter_graceful_shutdown()
+        self._door.shut()
+        done = await self._door.emptied(grace)
+        await self._door.quiet(LAST_WORDS if done else 0)
+        await self._server.stop(LAST_WORDS if done else 0)
+        if self._pulse is not None:
+            self._pulse.cancel()
+        await asyncio.to_thread(self._service.models.stop, LAST_WORDS)
+        return done
+
+    async def _watch(self, models: Models) -> None:
+        while all(model.engine.alive for model in models.serving):
+            await asyncio.sleep(PULSE)
+        _logger.error("an engine has failed: this server is not healthy any more")
+        await self._tell(_NOT_SERVING)
+
+    async def _tell(self, state: health_pb2.HealthCheckResponse.ServingStatus) -> None:
+        for service in ("", SERVICE):
+            await self._health.set(service, state)

@@ -1,0 +1,81 @@
+"""What the examples need: Node, their packages, an exported version, and a static server for the page."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ..export.versions import exported, small_model
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    """Node's program."""
+    program = shutil.which("node")
+    if program is None:
+        pytest.skip("no Node: install Node.js 20 or later")
+    return program
+
+
+@pytest.fixture(scope="session")
+def packages() -> Path:
+    """Where npm has put the examples' packages."""
+    installed = EXAMPLES / "node_modules"
+    if not (installed / "onnxruntime-web").is_dir():
+        pytest.skip("the examples' packages are not installed: run npm ci --ignore-scripts in examples")
+    return installed
+
+
+@pytest.fixture(scope="session")
+def version(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An exported version of a small model, with one vocabulary for both sides."""
+    return _exported(tmp_path_factory.mktemp("joint"), joint=True)
+
+
+@pytest.fixture(scope="session")
+def separate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with a vocabulary for each."""
+    return _exported(tmp_path_factory.mktemp("separate"), joint=False)
+
+
+def _exported(folder: Path, joint: bool) -> Path:
+    return exported(small_model(joint, max_length=64), folder / "models" / "fr-en" / "1", "onnx").directory
+
+
+@pytest.fixture(scope="session", params=["version", "separate"])
+def either(request: pytest.FixtureRequest) -> Path:
+    """One of these, then the other."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A static server as anyone has one: its address, and the folder that it serves."""
+    served = tmp_path / "served"
+    served.mkdir()
+    command = [
+        sys.executable,
+        "-u",
+        "-m",
+        "http.server",
+        "0",
+        "--bind",
+        "127.0.0.1",
+        "--directory",
+        str(served),
+    ]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert server.stdout
+        address = re.search(r"http://\S+/", server.stdout.readline())
+        assert address
+        yield address[0], served
+    finally:
+        server.terminate()
+        server.communicate()

@@ -1,0 +1,111 @@
+"""The examples in Node and in plain Python say what onnxruntime says in this process, to any lines."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from export.manifest import open_version
+from export.runtimes.translate_onnx import TranslateOnnx
+from keras_transformer.text.phrasebook import phrasebook
+
+from ..keras_transformer.text.test_tokenizer import HOSTILE
+from .conftest import EXAMPLES
+
+LINES = [
+    *(pair.source for pair in phrasebook("fr-en", "test", 30)),
+    "",
+    "  ",
+    "a\r",
+    "a\u2028b\u0085c\x1d",
+    "Je suis étudiant. " * 100,  # longer than the model takes
+    *(text for text in HOSTILE if "\n" not in text and len(text) < 1000),
+]
+
+Program = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+def expected(version: Path, lines: Sequence[str]) -> list[dict[str, Any]]:
+    """What the exported graph says, asked with the tokenizer that was trained."""
+    opened = open_version(version)
+    rows = opened.tokenizer.encode_source(lines, opened.manifest.limits.source_tokens)
+    answers = TranslateOnnx(version / "onnx" / "translate.onnx").translate_ids(rows)
+    texts = opened.tokenizer.decode_target([answer.ids for answer in answers])
+    return [
+        {"text": text, "ids": answer.ids, "score": pytest.approx(answer.score, abs=1e-5)}
+        for text, answer in zip(texts, answers, strict=True)
+    ]
+
+
+@pytest.fixture(params=["node", "python"])
+def program(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
+    """program(*arguments, given=bytes): one of the examples, run as its user runs it."""
+    if request.param == "node":
+        request.getfixturevalue("packages")
+        command = [request.getfixturevalue("node"), str(EXAMPLES / "node" / "translate.mjs")]
+    else:
+        command = [sys.executable, str(EXAMPLES / "python" / "translate.py")]
+
+    def run(*arguments: object, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*command, *map(str, arguments)], input=given, capture_output=True, cwd=tmp_path, check=False
+        )
+
+    return run
+
+
+def test_each_line_has_the_tokens_and_the_text_of_onnxruntime(program: Program, either: Path) -> None:
+    done = program("--json", either, given="\n".join(LINES).encode())
+    assert done.stderr == b""
+    said = [json.loads(line) for line in done.stdout.split(b"\n")[:-1]]
+    assert said == expected(either, LINES)
+    assert len({each["text"] for each in said}) > 20  # the answers depend on the source
+
+
+def test_a_line_is_translated_as_it_would_be_alone(program: Program, version: Path) -> None:
+    lines = [LINES[0], "", LINES[1]]
+    texts = [each["text"] for each in expected(version, lines)]
+    assert program(version, given="\n".join(lines).encode()).stdout.decode().split("\n") == [*texts, ""]
+    for line, text in zip(lines, texts, strict=True):
+        assert program(version, given=f"{line}\n".encode()).stdout.decode() == f"{text}\n"
+    assert program(version).stdout == b""
+
+
+def test_what_cannot_be_read_is_told(program: Program, version: Path, tmp_path: Path) -> None:
+    done = program(tmp_path / "nowhere", given=b"a")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert str(tmp_path / "nowhere" / "manifest.json").encode() in done.stderr
+    done = program(version, given=b"caf\xe9")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"utf-8" in done.stderr
+    manifest = json.loads((version / "manifest.json").read_bytes())
+    (tmp_path / "manifest.json").write_text(json.dumps({**manifest, "format": 2}))
+    done = program(tmp_path, given=b"a")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"manifest.json has format 2, and this reads 1: use the example that came with what wrote it" in (
+        done.stderr
+    )
+
+
+def test_without_a_version_it_says_how_it_is_used(program: Program) -> None:
+    done = program()
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"usage: " in done.stderr and b"translate" in done.stderr
+
+
+def test_python_needs_nothing_of_this_project_and_no_framework(version: Path, tmp_path: Path) -> None:
+    blocked = ["keras_transformer", "export", "keras", "tensorflow", "tensorflow_text", "torch", "jax"]
+    code = f"""
+import runpy, sys
+sys.modules.update(dict.fromkeys({blocked}))  # None: importing it is an error
+sys.argv = ["translate.py", "--json", {str(version)!r}]
+runpy.run_path({str(EXAMPLES / "python" / "translate.py")!r}, run_name="__main__")
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], input=LINES[0].encode(), capture_output=True, cwd=tmp_path, check=True
+    )
+    assert [json.loads(run.stdout)] == expected(version, LINES[:1])

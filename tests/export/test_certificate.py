@@ -1,0 +1,154 @@
+"""Every format of a version says the same, and whoever says something else is found."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from export.calibration import observed_ranges
+from export.layout import TEXT_ONNX, format_of
+from export.manifest import open_version
+from export.products import Int8
+from export.saved_model import write_saved_model
+from export.scheduler_onnx import write_scheduler_onnx
+from export.translate_onnx import write_translate_onnx
+from export.verify import certificate
+from keras_transformer import Tokenizer, TranslationModel
+from keras_transformer.models.network import Network
+
+from .damages import golden, summed_again, written
+from .versions import PAIRS, exported, small_model
+
+
+@pytest.fixture(scope="module")
+def model() -> TranslationModel:
+    return small_model()
+
+
+@pytest.fixture(scope="module")
+def everything(model: TranslationModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    formats = ("saved_model", "onnx", "ctranslate2")
+    return exported(
+        model, tmp_path_factory.mktemp("all") / "1", *formats, quantize="int8", with_tokenizer=True
+    ).directory
+
+
+@pytest.fixture
+def full(everything: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(everything, tmp_path / "1"))
+
+
+def only(version: Path, kind: str) -> None:
+    """This format is kept, without text.onnx, and no other."""
+
+    def forget(values: dict[str, Any]) -> None:
+        for name in list(values["files"]):
+            if format_of(name) not in (kind, "all") or name == TEXT_ONNX:
+                (version / name).unlink()
+                del values["files"][name]
+        values["formats"] = {kind: values["formats"][kind]}
+
+    written(version, forget)
+    for folder in filter(Path.is_dir, version.iterdir()):
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def test_every_runtime_says_what_the_model_says_token_by_token(full: Path) -> None:
+    found = certificate(open_version(full), tell=lambda line: None)
+    assert found.broken == found.differences == ()
+    rows = {(row.runtime, row.precision): row for row in found.rows}
+    assert set(rows) == {
+        ("saved_model", "float32"),
+        ("onnx/translate", "float32"),
+        ("onnx/scheduler", "float32"),
+        ("onnx/scheduler", "int8"),
+        ("ctranslate2", "float32"),
+        ("onnx/text", "float32"),
+    }
+    for (runtime, precision), row in rows.items():
+        assert row.sentences == 24
+        if precision == "float32":
+            assert row.identical == 24
+            assert row.score_difference is not None and row.score_difference < 2e-5
+        assert row.texts == (24 if runtime in ("saved_model", "onnx/text") else None)
+
+
+def test_a_tokenizer_in_the_graph_that_is_another_breaks_the_promise(full: Path) -> None:
+    only(full, "saved_model")
+    other = small_model()
+    other.tokenizer = Tokenizer.train(PAIRS, 800, kind="unigram", source_lang="fr", target_lang="en")
+    shutil.rmtree(full / "variables")
+    write_saved_model(other, full)
+    (full / "assets").rmdir()
+    for name in ("saved_model.pb", "fingerprint.pb"):
+        summed_again(full, name)
+    for path in (full / "variables").iterdir():
+        summed_again(full, f"variables/{path.name}")
+    found = certificate(open_version(full), tell=lambda line: None)
+    (broken,) = found.broken
+    assert re.fullmatch(r"saved_model float32 translates \d+ of 24 texts otherwise than their tokens", broken)
+
+
+def test_int8_that_loses_more_than_a_bleu_breaks_the_promise(full: Path) -> None:
+    """Here the model's own answers are the right ones, and int8 is that of another model."""
+
+    def right(lines: list[bytes]) -> list[bytes]:
+        sentences = [json.loads(line) for line in lines]
+        return [json.dumps(each | {"reference": each["target"]}).encode() + b"\n" for each in sentences]
+
+    only(full, "onnx")
+    golden(full, right)
+    other = small_model()
+    other.target_embedding.embeddings.assign(other.target_embedding.embeddings[::-1])
+    rows = [each.source_ids for each in open_version(full).golden]
+    write_scheduler_onnx(other, full / "onnx", Int8(observed_ranges(other, rows, 2, 3)))
+    for name in ("encoder", "decoder"):
+        summed_again(full, f"onnx/{name}.int8.onnx")
+    found = certificate(open_version(full), tell=lambda line: None)
+    (row,) = (row for row in found.rows if row.precision == "int8")
+    assert row.bleu is not None and row.bleu_change == pytest.approx(row.bleu - 100.0)
+    assert found.differences == ()
+    assert found.broken == (
+        f"onnx/scheduler int8 loses {100.0 - row.bleu:.2f} BLEU on 24 sentences; 1 is allowed, and the fewer "
+        "sentences, the more is chance",
+    )
+
+
+def test_ids_that_the_tokenizer_has_not_are_told(full: Path) -> None:
+    """translate.onnx of a model with another vocabulary, which is larger."""
+    only(full, "onnx")
+    tokenizer = Tokenizer.train(PAIRS, 900, source_lang="fr", target_lang="en")
+    other = TranslationModel(Network(1, 1, 16, 24, 2), tokenizer.source_size, tokenizer=tokenizer)
+    other.build()
+    norm, table = other.decoder.norm, np.zeros((900, 16), np.float32)
+    norm.gamma.assign(np.zeros(16))
+    norm.beta.assign(np.eye(16)[0])  # the decoder's vector, whatever comes
+    table[850, 0] = 1.0
+    other.target_embedding.embeddings.assign(table)
+    write_translate_onnx(other, full / "onnx" / "translate.onnx")
+    summed_again(full, "onnx/translate.onnx")
+    found = certificate(open_version(full), tell=lambda line: None)
+    (broken,) = found.broken
+    assert broken == (
+        "onnx/translate float32 answers with ids that are none: row 0 has the id 850, but this vocabulary "
+        "has the ids 0 to 799"
+    )
+
+
+def test_translate_takes_the_scheduler_and_needs_no_tensorflow(full: Path, model: TranslationModel) -> None:
+    code = (
+        "import sys; from keras_transformer.cli import main; main(sys.argv[1:])\n"
+        "print(*sorted({'tensorflow', 'keras', 'ctranslate2'} & set(sys.modules)))"
+    )
+    texts = "".join(f"{text}\n" for text in ("Merci.", "Où est la gare ?"))
+    command = [sys.executable, "-c", code, "translate", str(full)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, input=texts)
+    assert done.stdout.splitlines() == [*model.translate(["Merci.", "Où est la gare ?"]), ""]
+    assert "Translating fr to en with onnx/scheduler float32 ..." in done.stderr

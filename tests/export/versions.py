@@ -1,0 +1,44 @@
+"""What the tests of exported versions share: a small model, and versions of it."""
+
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from export.card import Pairs
+from export.golden_sentences import Chosen, Sentence
+from export.manifest import LearnedLengths, Version
+from export.request import Origin, Request
+from export.version import export_version
+from keras_transformer import Tokenizer, TranslationModel
+from keras_transformer.models.network import Network
+from keras_transformer.text.phrasebook import phrasebook
+
+PAIRS = list(phrasebook("fr-en", "train", 200))
+SENTENCES = [Sentence(pair.source, pair.target) for pair in PAIRS[:24]]
+OFTEN_SAID = 598  # an id that this model says; the end is a little likelier
+ORIGIN = Origin("the phrasebook fr-en", Pairs(210, 200), LearnedLengths(30, 40, 10))
+
+
+def small_model(joint: bool = True, **network: object) -> TranslationModel:
+    """It has learned nothing, but its answers depend on the source, have words, and some of them end."""
+    tokenizer = Tokenizer.train(PAIRS, 800, joint=joint, source_lang="fr", target_lang="en")
+    keras.utils.set_random_seed(4)
+    target = None if joint else tokenizer.target_size
+    model = TranslationModel(Network(2, 2, 16, 24, 2, **network), tokenizer.source_size, target, tokenizer)
+    model.build()
+    for weight in model.trainable_variables:
+        if len(weight.shape) > 1:
+            weight.assign(weight * 2.0)
+        elif "beta" in weight.name or "bias" in weight.name:
+            weight.assign(keras.random.normal(weight.shape) * 0.1)
+    embeddings = model.target_embedding.embeddings.numpy()
+    embeddings[tokenizer.eos_id] = 1.05 * embeddings[OFTEN_SAID]
+    model.target_embedding.embeddings.assign(embeddings)
+    return model
+
+
+def exported(model: TranslationModel, output: Path, *formats: str, **options: Any) -> Version:
+    """A version with the sentences of this module; the options are the request's."""
+    request, sentences = Request(formats, **options), Chosen(SENTENCES, SENTENCES)
+    return export_version(model, output, request, sentences, ORIGIN, tell=lambda line: None)

@@ -1,0 +1,86 @@
+"""`keras-transformer serve`: what its help explains, what it refuses; tests/serving has the server itself."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.cli import main
+
+OPTIONS = {
+    "--host": "127.0.0.1",
+    "--port": "50051",
+    "--grace": "30",
+    "--precision": "float32",
+    "--slots": "32",
+    "--queue": "1,024",
+    "--prefill": "512",
+    "--threads": "1",
+    "--characters": "5,000",
+    "--tokens": "2,048",
+    "--segments": "128",
+    "--message-bytes": "4,194,304",
+}
+
+
+def refused(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["serve", *arguments])
+    assert end.value.code == 2
+
+
+def test_the_help_explains_every_limit_with_what_it_usually_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["serve", "--help"])
+    assert end.value.code == 0
+    text = re.sub(r"\s+", " ", capsys.readouterr().out)
+    listed = text[text.index(" options: ") :]
+    for option, usual in OPTIONS.items():
+        explained = re.search(rf" {option} \S+ (.*?)(?= --[a-z]|$)", listed)
+        assert explained, option
+        assert len(explained[1]) > 20, option
+        assert usual in explained[1], option
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--port", "65536", "a port is a number from 0 to 65535; got 65536"),
+        ("--port", "-1", "a port is a number from 0 to 65535; got -1"),
+        ("--grace", "-1", "a number of seconds, at least 0, is needed; got -1"),
+        ("--grace", "nan", "a number of seconds, at least 0, is needed; got nan"),
+        ("--slots", "0", "--slots must be at least 1; got 0"),
+        ("--queue", "many", "--queue must be at least 1; got many"),
+        ("--precision", "int4", "invalid choice: 'int4'"),
+    ],
+)
+def test_wrong_values_are_wrong_usage(
+    option: str, value: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(str(tmp_path), f"{option}={value}")
+    assert told in capsys.readouterr().err
+
+
+def test_a_directory_has_to_be_named() -> None:
+    refused()
+
+
+def test_a_directory_without_models_is_a_failure_that_says_what_to_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", str(tmp_path), "--port", "0"]) == 1
+    assert capsys.readouterr().err == (
+        f"keras-transformer serve: {tmp_path} has no models: name a directory that "
+        "`keras-transformer export` wrote, or one that holds NAME/VERSION directories of such.\n"
+    )
+
+
+def test_what_serving_needs_and_is_not_installed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("keras_transformer.cli.serve.NEEDED", ("grpc", "not_there", "not.there.either"))
+    assert main(["serve", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        "keras-transformer serve: serving needs not_there and not.there.either, which this environment "
+        "has not: install the package from its clone with its extra `serve`.\n"
+    )

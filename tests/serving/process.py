@@ -1,0 +1,32 @@
+"""`keras-transformer serve` as it runs: a process of its own, on a port that was free, gone afterwards."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def process(*options: object) -> Iterator["subprocess.Popen[str]"]:
+    """Started; what it says is to be read."""
+    command = [sys.executable, "-m", "keras_transformer", "serve", *map(str, options)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as started:
+        try:
+            yield started
+        finally:
+            if started.poll() is None:
+                started.kill()
+
+
+@contextmanager
+def serving(directory: Path, *options: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """The same, warm. -> with its address."""
+    with process(directory, "--port", 0, *options) as started:
+        line = started.stdout.readline() if started.stdout else ""
+        begin, _, address = line.rstrip("\n").rpartition(" ")
+        assert begin == "serving on", started.communicate(timeout=60)
+        yield started, address

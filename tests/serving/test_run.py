@@ -1,0 +1,183 @@
+"""The server as a process: what it says, how it ends, and what is left of those it served."""
+
+import asyncio
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from export.manifest import open_version
+from keras_transformer.cli import main
+from serving import Client
+from serving.limits import Limits
+from serving.models import Models
+from serving.server import Server
+from serving.v1 import translation_pb2 as wire
+from serving.v1.translation_pb2_grpc import TranslationServiceStub
+from tests.serving.echo import Echo, echo, given_up, run, until
+from tests.serving.process import ROOT, process, serving
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_says_where_it_is_and_ends_well_when_it_is_told_to(exported: Path, number: int) -> None:
+    with serving(exported.parents[1]) as (started, address):
+        assert address.startswith("127.0.0.1:")
+        with Client(address) as client:
+            assert client.translate("Bonjour.").model == "fr-en"
+        started.send_signal(number)
+        out, err = started.communicate(timeout=30)
+    assert (started.returncode, out) == (0, "")
+    assert err.splitlines() == ["  fr-en 1: fr to en, float32", "draining ..."]
+
+
+def test_under_load_a_server_that_is_told_to_go_finishes_what_it_has_taken(exported: Path) -> None:
+    texts = [each.source for each in open_version(exported).golden] * 20
+
+    async def scenario() -> None:
+        with serving(exported, "--slots", 2) as (started, address):
+            async with grpc.aio.insecure_channel(address) as channel:
+                service = TranslationServiceStub(channel)
+                expected = [
+                    (await service.Translate(wire.TranslateRequest(text=text))).translation
+                    for text in texts[:24]
+                ] * 20
+                calls = [service.Translate(wire.TranslateRequest(text=text)) for text in texts]
+                await calls[0]
+                started.send_signal(signal.SIGTERM)
+                answered = 0
+                for call, answer in zip(calls, expected, strict=True):
+                    try:
+                        assert (await call).translation == answer
+                        answered += 1
+                    except grpc.aio.AioRpcError as error:
+                        assert error.code() is grpc.StatusCode.UNAVAILABLE
+                assert answered > 2  # more than the rows
+                _, err = await asyncio.to_thread(started.communicate, timeout=30)
+                assert started.returncode == 0, err
+
+    run(scenario)
+
+
+def test_requests_that_are_not_finished_in_time_are_told_in_the_exit_status(exported: Path) -> None:
+    text = "Où est la gare, mon ami ?\n" * 90
+
+    async def scenario() -> None:
+        with serving(exported, "--slots", 1, "--grace", 0) as (started, address):
+            async with grpc.aio.insecure_channel(address) as channel:
+                call = TranslationServiceStub(channel).StreamTranslate(wire.StreamTranslateRequest(text=text))
+                await call.read()
+                started.send_signal(signal.SIGTERM)
+                _, err = await asyncio.to_thread(started.communicate, timeout=30)
+        assert started.returncode == 1
+        assert err.splitlines()[-1] == (
+            "keras-transformer serve: some requests were not finished within 0 s, and were cut off: "
+            "give it a longer --grace."
+        )
+
+    run(scenario)
+
+
+def test_a_port_that_is_taken_and_a_directory_without_models_are_told(exported: Path, tmp_path: Path) -> None:
+    with serving(exported) as (_, address):
+        port = address.rpartition(":")[2]
+        with process(exported, "--port", port) as second:
+            _, err = second.communicate(timeout=60)
+        assert second.returncode == 1
+        assert f"127.0.0.1:{port} cannot be listened at: it is taken" in err.splitlines()[-1]
+    with process(tmp_path) as third:
+        _, err = third.communicate(timeout=60)
+    assert third.returncode == 1
+    assert err == (
+        f"keras-transformer serve: {tmp_path} has no models: name a directory that "
+        "`keras-transformer export` wrote, or one that holds NAME/VERSION directories of such.\n"
+    )
+
+
+def test_a_version_that_is_refused_is_told_where_people_look(root: Path) -> None:
+    (root / "fr-en/1/golden.jsonl").unlink()
+    with process(root, "--port", 0) as started:
+        out, err = started.communicate(timeout=60)
+    assert (started.returncode, out) == (1, "")
+    assert "keras-transformer serve: there is nothing to serve, every version was refused:" in err
+    assert "golden.jsonl: it is missing" in err
+
+
+def test_a_file_over_the_wire_is_what_translate_makes_of_it(
+    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        "Bonjour. Comment allez-vous ?",
+        "",
+        "  Où est la gare ?",
+        "M. Petit dort, " * 12 + "et moi aussi.",
+    ]
+    (tmp_path / "letters.fr").write_text("".join(f"{line}\n" for line in lines))
+    assert main(["translate", str(exported), "--input", str(tmp_path / "letters.fr")]) == 0
+    printed = capsys.readouterr().out
+    with serving(exported) as (_, address), Client(address) as client:
+        assert client.translate("\n".join(lines)).text + "\n" == printed
+        assert "".join(client.stream("\n".join(lines))) + "\n" == printed
+        assert [each.text for each in client.translate(lines)] == printed.splitlines()
+
+
+def test_a_client_that_nobody_here_wrote_finds_all_it_needs_by_reflection(exported: Path) -> None:
+    buf = shutil.which("buf", path=Path(sys.executable).parent) or shutil.which("buf")
+    if buf is None:
+        pytest.skip("buf-bin is not installed")
+
+    def curl(address: str, method: str, message: dict[str, Any]) -> "subprocess.CompletedProcess[str]":
+        url = f"http://{address}/serving.v1.TranslationService/{method}"
+        command = [
+            buf,
+            "curl",
+            "--protocol",
+            "grpc",
+            "--http2-prior-knowledge",
+            "-d",
+            json.dumps(message),
+            url,
+        ]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    with serving(exported) as (_, address), Client(address) as client:
+        expected = client.translate("Bonjour.").text
+        answer = json.loads(curl(address, "Translate", {"text": "Bonjour."}).stdout)
+        assert answer["translation"]["text"] == expected
+        refused = json.loads(curl(address, "Translate", {"text": "a", "options": {"model": "x"}}).stderr)
+        assert refused == {"code": "not_found", "message": "there is no model 'x'; there is fr-en"}
+
+
+ASKING = """
+import sys, threading
+from keras_transformer.cli import main
+from serving import Client
+client = Client(sys.argv[1])
+for _ in range(3):
+    threading.Thread(target=client.translate, args=("Où est la gare ?",)).start()
+"""
+
+
+def test_a_client_that_is_killed_leaves_its_rows_within_a_step() -> None:
+    async def scenario() -> None:
+        runtime = Echo(held=True)
+        model = echo(runtime=runtime)
+        server = Server(Limits())
+        port = await server.start("127.0.0.1", 0)
+        await server.open(Models([model]))
+        command = [sys.executable, "-c", ASKING, f"127.0.0.1:{port}"]
+        with subprocess.Popen(command, cwd=ROOT) as client:
+            await until(lambda: model.engine.running + model.engine.waiting == 3)
+            client.kill()
+        await until(lambda: given_up(model))
+        runtime.allow(1)
+        await until(lambda: model.engine.running == 0)
+        assert runtime.steps <= 1
+        await server.drain(0)
+
+    run(scenario)
