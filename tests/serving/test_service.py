@@ -401,7 +401,7 @@ def test_the_engine_knows_the_deadline_and_begins_nothing_after_it() -> None:
             endless = service.Translate(ask("b"))
             await until(lambda: model.engine.waiting == 1)
             first, second = model.engine._batch.rows[0], model.engine._queue.first()
-            assert before + 25 < first.deadline <= time.monotonic() + 30
+            assert before + 29 < first.deadline < time.monotonic() + 31  # gRPC rounds it up on the way
             assert second.deadline is None
             runtime.allow(10)
             await asyncio.gather(call, endless)
