@@ -5,7 +5,7 @@ BIN := .venv/bin
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test soak test-backends lint bench bench-env clean help
+.PHONY: demo serve test soak test-backends lint bench bench-env clean help
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 24
@@ -39,6 +39,9 @@ demo: .venv/installed  ## explain attention, train a French-English model, expor
 	printf 'Je suis étudiant.\nMerci.\nOù est la gare ?\n' | $(BIN)/keras-transformer translate $(VERSION)
 	@echo "read build/demo/walkthrough/index.html and build/demo/attention.html, look at $(RUN)/curves.png"
 
+serve: .venv/installed  ## serve what `make demo` has exported
+	$(BIN)/keras-transformer serve build/demo/models
+
 # What the examples in Node.js and in the browser run on. Without it their tests are skipped, and say so.
 examples/node_modules/installed: examples/package.json examples/package-lock.json
 	@if command -v npm >/dev/null && (cd examples && npm ci --ignore-scripts --no-audit --no-fund --silent); then \
@@ -53,10 +56,11 @@ test: .venv/installed examples/node_modules/installed  ## the tests
 soak: .venv/installed  ## the tests that take long: every count in full
 	$(BIN)/python -m pytest -m soak
 
-lint: .venv/installed  ## ruff and strict mypy
+lint: .venv/installed  ## ruff, strict mypy, and buf for the protocol
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/buf lint --config '{"version":"v2","modules":[{"path":".","includes":["serving"]}],"lint":{"use":["STANDARD","COMMENTS"]}}'
 
 .venv-backends/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-backends

@@ -15,13 +15,15 @@ from export.scheduler_onnx import WRITTEN, decoder, encoder
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.translation import TranslationModel
 
+ROWS = 8  # at once: the caches of more take memory
+
 Ranges = dict[str, Range]
 
 
 def observed_ranges(
     model: TranslationModel, rows: Sequence[Sequence[int]], start_id: int, end_id: int
 ) -> Ranges:
-    """The range of each product over the greedy translations of these rows of source ids, all at once."""
+    """The range of each product, key and value over the greedy translations of these rows of source ids."""
     ranges: Ranges = defaultdict(Range)
     encode = _Observer(encoder(model, Observed()), ranges)
     memories = [encode({"source": np.array([row], np.int32)})["memory"][:, 0] for row in rows]
@@ -29,7 +31,16 @@ def observed_ranges(
         _widen(ranges, f"memory_{_side(part)}", *(memory[part] for memory in memories))
     del encode  # large weights need not be in memory twice
     proceed = _Observer(decoder(model, Observed()), ranges)
-    limits = np.array([min(longest_answer(len(row)), model.network.max_length) for row in rows])
+    for first in range(0, len(rows), ROWS):
+        chosen = slice(first, first + ROWS)
+        limits = [min(longest_answer(len(row)), model.network.max_length) for row in rows[chosen]]
+        _translate(proceed, ranges, memories[chosen], np.array(limits), start_id, end_id)
+    return dict(ranges)
+
+
+def _translate(
+    proceed: "_Observer", ranges: Ranges, memories: Sequence[Any], limits: Any, start_id: int, end_id: int
+) -> None:
     inputs = _begun(memories, int(limits.max()), start_id)
     fixed = {
         f"{kind}_capacity": np.array(inputs[f"{kind}_key_0"].shape[2], np.int32)
@@ -44,7 +55,6 @@ def observed_ranges(
         inputs |= {"token": outputs["next"], "position": inputs["position"] + 1}
         going = (inputs["token"][:, 0] != end_id) & (inputs["position"] < limits)
         inputs, limits = {name: values[going] for name, values in inputs.items()}, limits[going]
-    return dict(ranges)
 
 
 def _begun(memories: Sequence[Any], longest: int, start_id: int) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from export.products import Int8
 from export.saved_model import write_saved_model
 from export.scheduler_onnx import write_scheduler_onnx
 from export.translate_onnx import write_translate_onnx
+from export.translator import lightest
 from export.verify import certificate
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.models.network import Network
@@ -140,6 +141,19 @@ def test_ids_that_the_tokenizer_has_not_are_told(full: Path) -> None:
         "onnx/translate float32 answers with ids that are none: row 0 has the id 850, but this vocabulary "
         "has the ids 0 to 799"
     )
+
+
+def test_the_lightest_runtime_that_is_installed_translates(
+    everything: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = open_version(everything)
+    assert str(lightest(version)) == "onnx/scheduler float32"
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert str(lightest(version)) == "ctranslate2 float32"
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    assert str(lightest(version)) == "saved_model float32"
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    assert str(lightest(version)) == "onnx/scheduler float32"  # whose error says what to install
 
 
 def test_translate_takes_the_scheduler_and_needs_no_tensorflow(full: Path, model: TranslationModel) -> None:
