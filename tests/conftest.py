@@ -2,6 +2,7 @@
 
 import os
 import resource
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -13,6 +14,8 @@ from .browser import NAMES, Browser, Page, find
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 hypothesis.settings.register_profile("untimed", deadline=None)  # no timing decides a test
 hypothesis.settings.load_profile("untimed")
+# In the background a shell has its programs ignore Ctrl-C, and what they start inherits that: not so here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
