@@ -23,7 +23,7 @@ from typing import Any
 
 import measure
 import numpy as np
-from sides import Side, serve
+from sides import Side, serve, speeds, take_turns
 
 VOCABULARY, SOURCE, TARGET = 8000, 21, 24
 START, END, NEVER = 2, 3, -1
@@ -67,17 +67,8 @@ def _measure(sides: dict[str, Side], options: argparse.Namespace) -> None:
     ratios = {}
     repeats = 5 if options.quick else 15
     for task in ["text"] if options.run else [f"batch={batch}" for batch in options.batch]:
-        seconds: dict[str, list[float]] = {name: [] for name in sides}
-        tokens = {name: side.prepare(task) for name, side in sides.items()}
-        for _ in range(repeats):
-            for name, side in sides.items():
-                seconds[name].append(side.seconds())
-        for name, each in seconds.items():
-            figures[f"{name} {task}"] = {
-                "ms": measure.summary(each),
-                "tokens per second": round(tokens[name] / float(np.median(each))),
-            }
-            print(f"{task} {name}: {figures[f'{name} {task}']}", flush=True)
+        tokens, seconds = take_turns(sides, task, repeats)
+        figures |= speeds(task, tokens, seconds)
         for peer in [name for name in sides if name not in OURS]:
             for own in [name for name in sides if name in OURS]:
                 ratios[f"{own}/{peer} {task}"] = measure.ratio(seconds[own], seconds[peer])

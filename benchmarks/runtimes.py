@@ -19,7 +19,7 @@ from typing import Any
 
 import measure
 import numpy as np
-from sides import Side, serve
+from sides import Side, serve, speeds, take_turns
 
 VOCABULARY, SOURCE, TARGET = 8000, 21, 24
 START, END = 2, 3
@@ -57,17 +57,8 @@ def _measure(sides: dict[str, Side], presets: list[str], options: argparse.Names
     repeats = 5 if options.quick else 15
     for preset, batch in ((preset, batch) for preset in presets for batch in options.batch):
         task = f"{preset} batch={batch}"
-        tokens = {name: side.prepare(task) for name, side in sides.items()}
-        seconds: dict[str, list[float]] = {name: [] for name in sides}
-        for _ in range(repeats):
-            for name, side in sides.items():
-                seconds[name].append(side.seconds())
-        for name, each in seconds.items():
-            figures[f"{name} {task}"] = {
-                "ms": measure.summary(each),
-                "tokens per second": round(tokens[name] / float(np.median(each))),
-            }
-            print(f"{task} {name}: {figures[f'{name} {task}']}", flush=True)
+        tokens, seconds = take_turns(sides, task, repeats)
+        figures |= speeds(task, tokens, seconds)
         for ours, peer in PAIRS.items():
             ratios[f"{ours}/{peer} {task}"] = measure.ratio(seconds[ours], seconds[peer])
         ratios[f"onnx_float32/saved_model {task}"] = measure.ratio(

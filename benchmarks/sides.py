@@ -4,11 +4,14 @@ Libraries that bring threads and memory of their own do not meet, and none finds
 """
 
 import os
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import measure
 
 TURN = 0.2  # seconds: as many calls as take that, since the first finds the caches full of another's weights
 ONE_THREAD = {
@@ -55,6 +58,30 @@ class Side:
         assert self.process.stdin  # noqa: S101
         self.process.stdin.close()
         self.process.wait()
+
+
+def take_turns(
+    sides: Mapping[str, Side], task: str, repeats: int
+) -> tuple[dict[str, int], dict[str, list[float]]]:
+    """-> of each side the target tokens of a call, and the seconds of one in each of its turns."""
+    tokens = {name: side.prepare(task) for name, side in sides.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(repeats):
+        for name, side in sides.items():
+            seconds[name].append(side.seconds())
+    return tokens, seconds
+
+
+def speeds(task: str, tokens: Mapping[str, int], seconds: Mapping[str, list[float]]) -> dict[str, Any]:
+    """The figures of a task, which are printed as well."""
+    figures = {}
+    for name, each in seconds.items():
+        figures[f"{name} {task}"] = {
+            "ms": measure.summary(each),
+            "tokens per second": round(tokens[name] / statistics.median(each)),
+        }
+        print(f"{task} {name}: {figures[f'{name} {task}']}", flush=True)
+    return figures
 
 
 def serve(make: Callable[[str], tuple[Callable[[], Any], int]], warm_up: int = 3) -> None:

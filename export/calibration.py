@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime
 
 from export.products import HIGHEST, LOWEST, Observed, Range
+from export.runtimes.scheduler_onnx import part_name
 from export.scheduler_onnx import WRITTEN, decoder, encoder
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.translation import TranslationModel
@@ -28,7 +29,7 @@ def observed_ranges(
     encode = _Observer(encoder(model, Observed()), ranges)
     memories = [encode({"source": np.array([row], np.int32)})["memory"][:, 0] for row in rows]
     for part in range(len(memories[0])):
-        _widen(ranges, f"memory_{_side(part)}", *(memory[part] for memory in memories))
+        _widen(ranges, f"memory_{part_name(part)}", *(memory[part] for memory in memories))
     del encode  # large weights need not be in memory twice
     proceed = _Observer(decoder(model, Observed()), ranges)
     for first in range(0, len(rows), ROWS):
@@ -51,7 +52,7 @@ def _translate(
         outputs = proceed({**inputs, **fixed})
         inputs |= {name.removesuffix(WRITTEN): outputs[name] for name in outputs if name.endswith(WRITTEN)}
         for part in range(len(memories[0])):
-            _widen(ranges, f"cache_{_side(part)}", inputs[f"cache_{_side(part)}"])
+            _widen(ranges, f"cache_{part_name(part)}", inputs[f"cache_{part_name(part)}"])
         inputs |= {"token": outputs["next"], "position": inputs["position"] + 1}
         going = (inputs["token"][:, 0] != end_id) & (inputs["position"] < limits)
         inputs, limits = {name: values[going] for name, values in inputs.items()}, limits[going]
@@ -71,14 +72,10 @@ def _begun(memories: Sequence[Any], longest: int, start_id: int) -> dict[str, An
         "memory_position": lengths - 1,
     }
     for part in range(parts):
-        side = _side(part)
+        side = part_name(part)
         inputs[f"memory_{side}"], inputs[f"last_{side}"] = padded[:, part], last[:, part]
         inputs[f"cache_{side}"] = np.zeros((len(memories), heads, max(2, longest), head), np.float32)
     return inputs
-
-
-def _side(part: int) -> str:
-    return f"{('key', 'value')[part % 2]}_{part // 2}"
 
 
 def _widen(ranges: Ranges, name: str, *values: Any) -> None:

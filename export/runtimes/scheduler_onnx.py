@@ -114,10 +114,10 @@ class Slots:
         for kind, buffer in self._caches.items():
             bind(f"{kind}_capacity", self._capacities[kind])
             for part in range(len(buffer)):
-                name = f"{kind}_{('key', 'value')[part % 2]}_{part // 2}"
+                name = f"{kind}_{part_name(part)}"
                 bind(name, buffer[part, rows], f"{name}_written")
         for part in range(len(self._last)):
-            bind(f"last_{('key', 'value')[part % 2]}_{part // 2}", self._last[part, rows])
+            bind(f"last_{part_name(part)}", self._last[part, rows])
         return binding
 
 
@@ -193,6 +193,11 @@ class _Going(NamedTuple):
     limit: int
     ids: list[int]
     log_probs: list[float]
+
+
+def part_name(part: int) -> str:
+    """What the graphs call the part-th of the keys and values of all layers."""
+    return f"{('key', 'value')[part % 2]}_{part // 2}"
 
 
 def session(path: Path, threads: int = 1) -> Any:

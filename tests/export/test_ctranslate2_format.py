@@ -11,6 +11,7 @@ from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.network import Network
 from keras_transformer.text.phrasebook import phrasebook
+from tests.export.weights import enliven
 
 PAIRS = list(phrasebook("fr-en", "train", 200))
 TEXTS = [pair.source for pair in PAIRS[:20]]
@@ -23,11 +24,7 @@ def random_model(joint: bool = True, **network: object) -> TranslationModel:
     target = None if joint else tokenizer.target_size
     model = TranslationModel(Network(2, 2, 16, 24, 2, **network), tokenizer.source_size, target, tokenizer)
     model.build()
-    for weight in model.trainable_variables:
-        if len(weight.shape) > 1:
-            weight.assign(weight * 2.0)
-        elif "beta" in weight.name or "bias" in weight.name:
-            weight.assign(keras.random.normal(weight.shape) * 0.1)
+    enliven(model)
     return model
 
 

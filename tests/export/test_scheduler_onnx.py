@@ -19,6 +19,7 @@ from keras_transformer.models.loops import Search
 from keras_transformer.models.network import Network
 from keras_transformer.models.scoring import Scorer
 from keras_transformer.models.translate import search_ids
+from tests.export.weights import enliven
 
 START, END = 2, 3
 LENGTH = 40
@@ -30,11 +31,7 @@ def random_model(vocabulary: int = 100, target: int | None = None, **network: An
     settings = {"max_length": LENGTH, **network}
     model = TranslationModel(Network(2, 2, 16, 24, 2, **settings), vocabulary, target)
     model.build()
-    for weight in model.trainable_variables:
-        if len(weight.shape) > 1:
-            weight.assign(weight * 2.0)
-        elif "beta" in weight.name or "bias" in weight.name:
-            weight.assign(keras.random.normal(weight.shape) * 0.1)
+    enliven(model)
     return model
 
 

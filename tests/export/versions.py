@@ -13,6 +13,7 @@ from export.version import export_version
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.text.phrasebook import phrasebook
+from tests.export.weights import enliven
 
 PAIRS = list(phrasebook("fr-en", "train", 200))
 SENTENCES = [Sentence(pair.source, pair.target) for pair in PAIRS[:24]]
@@ -27,11 +28,7 @@ def small_model(joint: bool = True, **network: object) -> TranslationModel:
     target = None if joint else tokenizer.target_size
     model = TranslationModel(Network(2, 2, 16, 24, 2, **network), tokenizer.source_size, target, tokenizer)
     model.build()
-    for weight in model.trainable_variables:
-        if len(weight.shape) > 1:
-            weight.assign(weight * 2.0)
-        elif "beta" in weight.name or "bias" in weight.name:
-            weight.assign(keras.random.normal(weight.shape) * 0.1)
+    enliven(model)
     embeddings = model.target_embedding.embeddings.numpy()
     embeddings[tokenizer.eos_id] = 1.05 * embeddings[OFTEN_SAID]
     model.target_embedding.embeddings.assign(embeddings)
