@@ -41,6 +41,8 @@ class Load:
     expected: Sequence[dict[str, str]]  # of an even version, of an odd one
     seconds: list[float] = field(default_factory=list)  # of each request
     versions: set[int] = field(default_factory=set)
+    opening: list[float] = field(default_factory=list)  # of those that were answered while one was opened
+    opens: bool = False
 
     async def run(self, enough: Callable[[], bool]) -> None:
         async with asyncio.TaskGroup() as group:
@@ -54,6 +56,8 @@ class Load:
             begun = time.perf_counter()
             found = await (self._batch(texts, options) if len(texts) > 1 else self._one(texts[0], options))
             self.seconds.append(time.perf_counter() - begun)
+            if self.opens:
+                self.opening.append(self.seconds[-1])
             (version,) = {each.version for each in found}
             assert [each.text for each in found] == [self.expected[version % 2][text] for text in texts]
             self.versions.add(version)
@@ -74,13 +78,18 @@ class Load:
         assert "".join(each.text for each in said) == said[-1].translation.text
         return [said[-1].translation]
 
-    def p99(self, first: int = 0, last: int | None = None) -> float:
-        """Milliseconds."""
-        return float(np.percentile(self.seconds[first:last], 99)) * 1000
+
+def p99(seconds: Sequence[float]) -> str:
+    return f"{np.percentile(seconds, 99) * 1000:.1f} ms"
 
 
-async def change(name: Path, weights: Sequence[Path], times: int, load: Load) -> None:
-    """A higher version comes so often, and the lower one is removed; each third one is taken back instead."""
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
+async def change(name: Path, weights: Sequence[Path], places: Sequence[int], load: Load) -> None:
+    """After so many requests each a higher version comes and the lower goes; each third is taken back instead."""
 
     async def default(version: int) -> None:
         async with asyncio.timeout(60):
@@ -90,12 +99,13 @@ async def change(name: Path, weights: Sequence[Path], times: int, load: Load) ->
                 listed = (await load.service.ListModels(wire.ListModelsRequest())).models
 
     serves = 1
-    for number in range(2, times + 2):
+    for number, place in enumerate(places, 2):
+        await until(lambda place=place: len(load.seconds) >= place)
         await asyncio.to_thread(put, weights[number % 2], name / str(number))
+        load.opens = True
         await default(number)
-        async with asyncio.timeout(60):
-            while number not in load.versions:
-                await asyncio.sleep(0.01)
+        load.opens = False
+        await until(lambda number=number: number in load.versions)
         removed, serves = (number, serves) if number % 3 == 0 else (serves, number)
         await asyncio.to_thread(shutil.rmtree, name / str(removed))
         await default(serves)
@@ -123,15 +133,15 @@ def test_versions_change_under_load_and_no_answer_is_lost_or_of_two_of_them(
                 load = Load(TranslationServiceStub(channel), telling, expected)
                 await load.run(lambda: len(load.seconds) >= requests // 4)
                 quiet = len(load.seconds)
-                changing = asyncio.create_task(change(root / "fr-en", weights, changes, load))
+                places = range(quiet, requests, (requests - quiet) // changes)[:changes]
+                changing = asyncio.create_task(change(root / "fr-en", weights, places, load))
                 await load.run(lambda: changing.done() and len(load.seconds) >= requests)
                 await changing
             started.terminate()
             _, err = await asyncio.to_thread(started.communicate, timeout=60)
             assert started.returncode == 0, err
-        print(
-            f"\n{changes} versions came, {len(load.seconds):,} requests, 0 lost; "
-            f"p99 {load.p99(last=quiet):.1f} ms, while they came {load.p99(quiet):.1f} ms"
-        )
+        quietly, busily = load.seconds[:quiet], load.seconds[quiet:]
+        print(f"\n{changes} versions came, {len(load.seconds):,} requests, 0 lost; p99 {p99(quietly)}")
+        print(f"in the time of the changes {p99(busily)}, while one was opened {p99(load.opening)}")
 
     asyncio.run(scenario())
