@@ -89,7 +89,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def change(name: Path, weights: Sequence[Path], places: Sequence[int], load: Load) -> None:
-    """After so many requests each a higher version comes and the lower goes; each third is taken back instead."""
+    """After so many requests each a higher version comes and the lower goes; each third is taken back."""
 
     async def default(version: int) -> None:
         async with asyncio.timeout(60):
