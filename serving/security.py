@@ -3,7 +3,6 @@
 import stat
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,6 +10,7 @@ import grpc
 from grpc_health.v1 import health
 
 from serving.certificates import Certificates
+from serving.tls import is_loopback
 from serving.tokens import Tokens
 
 UNAUTHENTICATED = "this server wants a token that it knows: send the metadata `authorization: Bearer TOKEN`"
@@ -54,7 +54,7 @@ class Security:
 
     def warnings(self, host: str) -> Iterator[str]:
         """What somebody who starts a server there should know."""
-        if self.certificates is None and not _is_loopback(host):
+        if self.certificates is None and not is_loopback(host):
             sent = "texts and tokens are" if self.tokens else "anyone may ask, and texts are"
             yield f"{host} is for others, too: {sent} sent in clear without --tls-certificate and --tls-key"
         for path in self.secrets:
@@ -85,10 +85,3 @@ class _Known(grpc.aio.ServerInterceptor):
 
 async def _refuse(requests: Any, context: Any) -> None:
     await context.abort(grpc.StatusCode.UNAUTHENTICATED, UNAUTHENTICATED)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -3,6 +3,7 @@
 import os
 import ssl
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 
 import grpc
@@ -46,3 +47,11 @@ def credentials(tls: Tls | File | bool | None) -> grpc.ChannelCredentials | None
         case str() | os.PathLike():
             return Tls(tls).credentials()
     raise UnusableError(f"tls is True, the file of an authority, or Tls(...); got {tls!r}")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether what goes there stays on this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
