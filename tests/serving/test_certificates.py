@@ -1,6 +1,7 @@
 """Certificates that change while a server runs, for gRPC and for HTTP; and what clients make of theirs."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -123,38 +124,85 @@ async def spoken(certificates: Certificates) -> AsyncIterator[int]:
 
 def test_http_has_the_new_certificate_and_the_new_authority_too(tmp_path: Path) -> None:
     files = Files(tmp_path)
+    callers = [knowing(files, own) for own in (files.client, files.strange_client, None)]
+
+    async def shown(port: int) -> list[bytes | None]:
+        return [await asyncio.to_thread(connected, port, each) for each in callers]
 
     async def scenario() -> None:
-        for asks in (False, True):
-            async with spoken(Certificates(*files.server, files.ca if asks else None)) as port:
-                mine = ssl.create_default_context(cadata=files.authority.cert_pem.bytes().decode())
-                mine.load_cert_chain(*files.client)
-                strange = ssl.create_default_context(cadata=files.authority.cert_pem.bytes().decode())
-                strange.load_cert_chain(*files.strange_client)
-                assert [await connected(port, each) for each in (mine, strange)] == [
-                    der(files.server[0]), None if asks else der(files.server[0]),
-                ]  # fmt: skip
-                files.issued("server", "localhost", "127.0.0.1")
-                assert await connected(port, mine) == der(files.server[0])
-                if asks:
-                    replace(files.ca, files.other_ca.read_bytes())
-                    assert [await connected(port, each) for each in (mine, strange)] == [
-                        None, der(files.server[0]),
-                    ]  # fmt: skip
+        async with spoken(Certificates(*files.server)) as port:
+            assert await shown(port) == [der(files.server[0])] * 3
+            files.issued("server", "localhost", "127.0.0.1")
+            assert await shown(port) == [der(files.server[0])] * 3
+        async with spoken(Certificates(*files.server, files.ca)) as port:
+            assert await shown(port) == [der(files.server[0]), None, None]
+            files.issued("server", "localhost", "127.0.0.1")
+            assert await shown(port) == [der(files.server[0]), None, None]
+            replace(files.ca, files.other_ca.read_bytes())
+            assert await shown(port) == [None, der(files.server[0]), None]
 
     run(scenario)
 
 
-async def connected(port: int, context: ssl.SSLContext) -> bytes | None:
-    """What certificate was shown to whom was heard."""
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_who_was_heard_before_has_to_show_a_certificate_again(protocol: str, tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    caller, sessions = knowing(files, files.client), list[ssl.SSLSession]()
+
+    async def scenario() -> None:
+        if protocol == "http":
+            async with spoken(Certificates(*files.server, files.ca)) as port:
+                await comes_twice(port)
+        else:
+            caller.set_alpn_protocols(["h2"])
+            async with secured(Security.of(*files.server, files.ca)) as address:
+                await comes_twice(int(address.rpartition(":")[2]))
+
+    async def comes_twice(port: int) -> None:
+        assert await asyncio.to_thread(connected, port, caller, sessions)
+        replace(files.ca, files.other_ca.read_bytes())
+        assert not await asyncio.to_thread(connected, port, caller, sessions)
+
+    run(scenario)
+
+
+def test_over_http_a_client_that_cannot_but_go_on_with_a_session_is_not_heard(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    caller = knowing(files, files.client)
+    caller.maximum_version = ssl.TLSVersion.TLSv1_2  # where a server cannot but offer it
+
+    async def scenario() -> None:
+        async with spoken(Certificates(*files.server, files.ca)) as port:
+            assert not await asyncio.to_thread(connected, port, caller)
+        async with spoken(Certificates(*files.server)) as port:
+            assert await asyncio.to_thread(connected, port, caller)
+
+    run(scenario)
+
+
+def knowing(files: Files, own: tuple[Path, Path] | None) -> ssl.SSLContext:
+    """A client's, which trusts the server's first authority."""
+    context = ssl.create_default_context(cadata=files.authority.cert_pem.bytes().decode())
+    if own:
+        context.load_cert_chain(*own)
+    return context
+
+
+def connected(
+    port: int, context: ssl.SSLContext, sessions: list[ssl.SSLSession] | None = None
+) -> bytes | None:
+    """What certificate was shown to whom was heard; the last of the sessions is gone on with."""
+    last = sessions[-1] if sessions else None
     try:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
-        shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-        try:
-            return shown if await reader.read() == b"heard" else None
-        finally:
-            writer.close()
-    except ssl.SSLError:
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=10) as raw,
+            context.wrap_socket(raw, server_hostname="127.0.0.1", session=last) as connection,
+        ):
+            heard = bool(connection.recv(100))
+            if heard and sessions is not None and connection.session:
+                sessions.append(connection.session)
+            return connection.getpeercert(binary_form=True) if heard else None
+    except (ssl.SSLError, ConnectionError):
         return None
 
 
