@@ -1,6 +1,7 @@
 """The MODEL of `translate` behind an address: the server divides the lines, and nothing is loaded here."""
 
 import argparse
+import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -60,6 +61,7 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
             f"asking a server needs {' and '.join(missing)}, which this environment has not: "
             "install the package from its clone with its extra `serve`."
         )
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what it logs is in the errors
     from serving import Client, Retries, Tls, TranslationError
     from serving.watched import UnusableError
 
