@@ -10,6 +10,7 @@ from pathlib import Path
 from serving.limits import Limits
 from serving.model import EngineSettings
 from serving.models import Models, listed, open_models, places
+from serving.security import Security
 from serving.server import Server
 
 Tell = Callable[[str], None]
@@ -17,11 +18,12 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Listening:
-    """Where, and how long it takes to go."""
+    """Where, to whom, and how long it takes to go."""
 
     host: str = "127.0.0.1"
     port: int = 50051
     grace: float = 30.0  # seconds
+    security: Security = Security()  # noqa: RUF009
 
 
 async def serve(
@@ -32,7 +34,9 @@ async def serve(
     What is told is for a machine: the address, once requests are taken there. What is noted is for people.
     """
     found = places(root)
-    server = Server(limits)
+    server = Server(limits, listening.security)
+    for line in listening.security.warnings(listening.host):
+        note(f"warning: {line}")
     port = await server.start(listening.host, listening.port)
     going = _signals()
     opening = asyncio.create_task(asyncio.to_thread(open_models, found, settings))

@@ -11,6 +11,7 @@ from serving.door import Door
 from serving.handlers import SERVICE, handlers
 from serving.limits import Limits
 from serving.models import Models
+from serving.security import Security
 from serving.service import TranslationService
 
 _logger = logging.getLogger(__name__)
@@ -25,7 +26,8 @@ _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 class Server:
     """start, open, drain: in this order, in one event loop."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, security: Security = Security()) -> None:  # noqa: B008
+        self._security = security
         self._door = Door()
         self._service = TranslationService(limits)
         self._health = health.aio.HealthServicer()
@@ -33,7 +35,8 @@ class Server:
             options=[
                 ("grpc.so_reuseport", 0),  # a second server on this port is an error, and no silent rival
                 ("grpc.max_receive_message_length", limits.message_bytes),
-            ]
+            ],
+            interceptors=security.interceptors(),
         )
         self._server.add_generic_rpc_handlers((handlers(self._service, self._door),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -47,7 +50,7 @@ class Server:
         await self._tell(_NOT_SERVING)
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
-            chosen = self._server.add_insecure_port(place)
+            chosen = self._security.listen(self._server, place)
         except RuntimeError as error:
             raise OSError(f"{place} cannot be listened at: it is taken, or none of this machine") from error
         await self._server.start()

@@ -8,6 +8,7 @@ examples:
   keras-transformer serve build/demo/models
   keras-transformer serve models/fr-en/1 --port 0 --precision int8
   keras-transformer serve models --host 0.0.0.0 --slots 64 --queue 4096 --grace 60
+  keras-transformer serve models --host 0.0.0.0 --tls-certificate c.pem --tls-key k.pem --token-file tokens
 """
 
 import argparse
@@ -16,9 +17,13 @@ import logging
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keras_transformer.cli import CommandError
 from keras_transformer.cli.models import at_least_one
+
+if TYPE_CHECKING:
+    from serving.security import Security
 
 NEEDED = ("grpc", "grpc_health", "grpc_reflection", "google.rpc", "onnxruntime", "sentencepiece")
 
@@ -33,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--host",
         default="127.0.0.1",
         metavar="H",
-        help="the address to listen at (127.0.0.1: this machine alone; 0.0.0.0: all who reach it, in clear)",
+        help="the address to listen at (127.0.0.1: this machine alone; 0.0.0.0: all who reach it)",
     )
     where.add_argument(
         "--port",
@@ -49,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds that a draining server has to finish what it has taken; then the rest is cut off (30)",
     )
+    _configure_security(parser)
     engine = parser.add_argument_group("the engine of each version")
     engine.add_argument(
         "--precision",
@@ -111,7 +117,7 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.precision, arguments.slots, arguments.queue, arguments.prefill, arguments.threads
     )
     limits = Limits(arguments.characters, arguments.tokens, arguments.segments, arguments.message_bytes)
-    listening = Listening(arguments.host, arguments.port, arguments.grace)
+    listening = Listening(arguments.host, arguments.port, arguments.grace, _security(arguments))
     try:
         finished = asyncio.run(serve(arguments.directory, settings, limits, listening, _tell, _note))
     except ModelError as error:
@@ -121,6 +127,34 @@ def run(arguments: argparse.Namespace) -> None:
             f"some requests were not finished within {arguments.grace:g} s, and were cut off: "
             "give it a longer --grace."
         )
+
+
+def _configure_security(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "who may ask, and how it is encrypted; the files are read again when they change"
+    )
+    for option, meaning in {
+        "--tls-certificate": "the server's certificate, in PEM, with those that lead to its authority",
+        "--tls-key": "its key; TLS alone is spoken then, and without the two nothing is encrypted",
+        "--tls-client-ca": "an authority: only who has a certificate from it is heard",
+        "--token-file": "a bearer token a line, and comments behind #: all but the health asks for one",
+    }.items():
+        group.add_argument(option, type=Path, metavar="F", help=meaning)
+
+
+def _security(arguments: argparse.Namespace) -> "Security":
+    from serving.security import Security
+    from serving.watched import UnusableError
+
+    certificate, key, client_ca = arguments.tls_certificate, arguments.tls_key, arguments.tls_client_ca
+    if (certificate is None) != (key is None):
+        arguments.misused(f"--tls-certificate and --tls-key go together; got {certificate or key} alone")
+    if client_ca is not None and certificate is None:
+        arguments.misused(f"--tls-client-ca needs --tls-certificate and --tls-key; got {client_ca} alone")
+    try:
+        return Security.of(certificate, key, client_ca, arguments.token_file)
+    except UnusableError as error:
+        raise CommandError(f"{error}.") from error
 
 
 def _tell(line: str) -> None:
