@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from export.record import RecordError, parsed, record
 from keras_transformer.text.tokenizer import Tokenizer
 
+NEAR_TIE = 1e-4  # of two logits: less apart, and another runtime's rounding may decide otherwise
+
 
 class GoldenError(ValueError):
     """What is wrong with golden sentences, a line each, beginning with where."""
@@ -27,6 +29,11 @@ class Golden:
     score: float  # the mean log-probability of these
     margin: float  # the smallest distance of the first two logits, over the steps of the answer
     reference: str | None  # a right translation, if one is known
+
+    @property
+    def near_tie(self) -> bool:
+        """The model itself could hardly decide."""
+        return self.margin < NEAR_TIE
 
 
 def golden_lines(sentences: Iterable[Golden]) -> bytes:

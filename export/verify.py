@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from export.card import Agreement
-from export.golden import Golden
+from export.golden import NEAR_TIE, Golden
 from export.golden_sentences import evenly
 from export.layout import RuntimeName
 from export.manifest import Version
 from export.runtimes.ask import Asked, AskError, ask
 
-NEAR_TIE = 1e-4
 MOST_SCORE_DIFFERENCE = 1e-4
 MOST_BLEU_LOST = 1.0
 
@@ -77,9 +76,7 @@ def certificate(version: Version, tell: Callable[[str], None], at_float32: int |
 
 def _row(name: RuntimeName, sentences: Sequence[Golden], asked: Asked, said: Sequence[str]) -> Agreement:
     same = [place for place, each in enumerate(sentences) if _says(asked, place, each)]
-    near_ties = sum(
-        each.margin < NEAR_TIE for place, each in enumerate(sentences) if not _says(asked, place, each)
-    )
+    near_ties = sum(each.near_tie for place, each in enumerate(sentences) if not _says(asked, place, each))
     direct = asked.texts
     texts = None if direct is None else sum(direct[place] == sentences[place].target for place in same)
     differences = [abs(sentences[place].score - asked.scores[place]) for place in same]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from serving.asked import Asked, Said
 from serving.attention import Attended, Weights
 from serving.model import Model
+from serving.models import Models
 from serving.v1 import translation_pb2 as wire
 
 
@@ -57,9 +58,11 @@ def attended_part(model: Model, part: Attended) -> wire.AttendedPart:
     )
 
 
-def listed_model(name: str, versions: Sequence[tuple[int, Model | str]]) -> wire.Model:
+def listed_model(models: Models, name: str, versions: Sequence[tuple[int, Model | str]]) -> wire.Model:
     """A model with those of its versions that answer, and those that were refused."""
     found = wire.Model(name=name)
+    if name in models.names:
+        found.default_version = models.default(name).version
     for number, version in versions:
         if isinstance(version, str):
             found.versions.add(version=number, state=wire.STATE_UNAVAILABLE, reason=version)
@@ -74,7 +77,6 @@ def listed_model(name: str, versions: Sequence[tuple[int, Model | str]]) -> wire
             precision=version.precision,
             part_tokens=version.lengths.longest,
         )
-        found.default_version = number
     return found
 
 

@@ -4,6 +4,8 @@ S source length, T target length, H heads.
 """
 
 import asyncio
+import os
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,30 +42,41 @@ class Attended(NamedTuple):
         return FLOAT_BYTES * (self.encoder.size + self.decoder.size + self.cross.size)
 
 
+class Graph:
+    """attention.onnx of a version: loaded when it is first asked, even if the directory is gone by then."""
+
+    def __init__(self, path: Path) -> None:
+        descriptor = os.open(path, os.O_RDONLY)
+        self._close = weakref.finalize(self, os.close, descriptor)
+        self._path = Path(f"/proc/self/fd/{descriptor}")
+        self._session: Any = None
+
+    def attended(self, source: Sequence[int], target: Sequence[int]) -> Attended:
+        """One at a time."""
+        if self._session is None:
+            from export.runtimes.scheduler_onnx import session  # noqa: PLC0415 (the library, when it is needed)
+
+            self._session = session(self._path)
+            self._close()
+        rows = {"source": np.array([source], np.int32), "target": np.array([target], np.int32)}
+        encoder, decoder, cross = self._session.run(["encoder", "decoder", "cross"], rows)
+        return Attended(source, target, encoder[:, 0], decoder[:, 0], cross[:, 0])
+
+
 class Attention:
-    """The graphs that were asked for so far."""
+    """Who asks for it, one after the other."""
 
     def __init__(self) -> None:
-        self._sessions: dict[Path, Any] = {}
         self._turn = asyncio.Lock()
         self._waiting = 0
 
-    async def __call__(self, graph: Path, source: Sequence[int], target: Sequence[int]) -> Attended:
+    async def __call__(self, graph: Graph, source: Sequence[int], target: Sequence[int]) -> Attended:
         """Of a source and an answer, each with its end; or QueueFullError."""
         if self._waiting == MOST_WAITING:
             raise QueueFullError(f"{MOST_WAITING} requests are waiting for attention")
         self._waiting += 1
         try:
             async with self._turn:
-                return await asyncio.to_thread(self._run, graph, source, target)
+                return await asyncio.to_thread(graph.attended, source, target)
         finally:
             self._waiting -= 1
-
-    def _run(self, graph: Path, source: Sequence[int], target: Sequence[int]) -> Attended:
-        if graph not in self._sessions:
-            from export.runtimes.scheduler_onnx import session  # noqa: PLC0415 (the library, when it is needed)
-
-            self._sessions[graph] = session(graph)
-        rows = {"source": np.array([source], np.int32), "target": np.array([target], np.int32)}
-        encoder, decoder, cross = self._sessions[graph].run(["encoder", "decoder", "cross"], rows)
-        return Attended(source, target, encoder[:, 0], decoder[:, 0], cross[:, 0])

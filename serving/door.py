@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from serving.errors import ClosedError
+from serving.users import Users
 
 LOOKS, PAUSE = 10, 0.01  # so often, after so many seconds each, nobody has come
 
@@ -14,10 +15,8 @@ class Door:
 
     def __init__(self) -> None:
         self._shut = "the server is getting ready: repeat it"
-        self._inside = 0
+        self._inside = Users()
         self._came = 0  # refused ones, too
-        self._empty = asyncio.Event()
-        self._empty.set()
 
     def open(self) -> None:
         """From now on requests are taken."""
@@ -33,19 +32,13 @@ class Door:
         self._came += 1
         if self._shut:
             raise ClosedError(self._shut)
-        self._inside += 1
-        self._empty.clear()
-        try:
+        with self._inside.another():
             yield
-        finally:
-            self._inside -= 1
-            if not self._inside:
-                self._empty.set()
 
     async def emptied(self, timeout: float) -> bool:
         """Whether all have left within so many seconds."""
         try:
-            await asyncio.wait_for(self._empty.wait(), timeout)
+            await asyncio.wait_for(self._inside.gone(), timeout)
         except TimeoutError:
             return False
         return True

@@ -1,17 +1,20 @@
 """A version that answers: its tokenizer, its engine, and what it does to a text."""
 
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
+from export.golden import Golden
 from export.layout import ONNX
 from export.manifest import Version
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
+from serving.attention import Graph
+from serving.batch import Batch
 from serving.engine import Engine
 from serving.requests import End, Request
+from serving.runtime import Runtime
+from serving.users import Users
 
 WARMING = 8  # golden sentences that a version translates before anybody else's
 
@@ -31,7 +34,7 @@ class EngineSettings:
     threads: int = 1  # of a matrix product
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
     """One version of a model."""
 
@@ -42,7 +45,8 @@ class Model:
     longest: int  # tokens of a part, and of its answer
     precision: str
     engine: Engine
-    attention: Path  # the graph that tells what was looked at
+    attention: Graph  # that tells what was looked at
+    users: Users = field(default_factory=Users)  # requests that have found it, and are not finished
 
     def count(self, text: str) -> int:
         """The tokens of a text."""
@@ -60,8 +64,8 @@ class Model:
         return made
 
 
-def open_model(name: str, number: int, version: Version, settings: EngineSettings) -> Model:
-    """The engine runs, and has translated a few sentences."""
+def load_model(name: str, number: int, version: Version, settings: EngineSettings) -> Model:
+    """Its graphs have translated a few sentences, and said what was exported. Its engine is to be started."""
     from serving.onnx_runtime import OnnxRuntime  # noqa: PLC0415 (the library is needed for this alone)
 
     manifest, tokenizer = version.manifest, version.tokenizer
@@ -85,24 +89,32 @@ def open_model(name: str, number: int, version: Version, settings: EngineSetting
         )
     except Exception as error:  # the library has a type for each of its reasons, and no name for all
         raise ModelError(f"its graphs cannot be loaded: {error}") from error
-    engine = Engine(runtime, tokenizer.eos_id, settings.queue, settings.prefill_tokens).start()
+    engine = Engine(runtime, tokenizer.eos_id, settings.queue, settings.prefill_tokens)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
-    attention = version.path(f"{ONNX}/attention.onnx")
+    attention = Graph(version.path(f"{ONNX}/attention.onnx"))
     model = Model(name, number, tokenizer, lengths, longest, settings.precision, engine, attention)
-    _warm(model, [each.source for each in version.golden[: min(WARMING, settings.queue)]])
+    _warm(model, runtime, version.golden[:WARMING])
     return model
 
 
-def _warm(model: Model, texts: Sequence[str]) -> None:
-    """What the first sentences cost is spent before anybody waits."""
-    ended = threading.Semaphore(0)
-    requests = [each for each in model.requests(texts) if each.end is None]
-    for request in requests:
-        request.on_end = lambda _: ended.release()
-    model.engine.submit(*requests)
-    for _ in requests:
-        ended.acquire()
-    problems = {each.error or str(each.end) for each in requests if each.end not in (End.STOP, End.LENGTH)}
+def _warm(model: Model, runtime: Runtime, golden: Sequence[Golden]) -> None:
+    """What the first sentences cost is spent before anybody waits; and they tell whether it is the model."""
+    requests = model.requests([each.source for each in golden])
+    waiting = [each for each in requests if each.end is None]
+    batch = Batch(runtime, model.tokenizer.eos_id)
+    while waiting or batch.rows:
+        coming, waiting = waiting[: batch.free], waiting[batch.free :]
+        batch.admit(coming)
+        batch.step(0)
+    problems = {each.error for each in requests if each.end not in (End.STOP, End.LENGTH)}
     if problems:
-        model.engine.stop(finish=False)
         raise ModelError(f"it cannot translate its own golden sentences: {'; '.join(sorted(problems))}")
+    others = sum(
+        tuple(request.tokens) != each.target_ids and not each.near_tie
+        for each, request in zip(golden, requests, strict=True)
+    )
+    if others and model.precision == "float32":
+        raise ModelError(
+            f"of {len(golden)} golden sentences {others} get other tokens than when it was exported: "
+            "ask `keras-transformer verify` which"
+        )

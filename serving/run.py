@@ -9,9 +9,11 @@ from pathlib import Path
 
 from serving.limits import Limits
 from serving.model import EngineSettings
-from serving.models import Models, listed, open_models, places
+from serving.models import Models, listed
+from serving.opening import open_models, places
 from serving.security import Security
 from serving.server import Server
+from serving.versions import Versions
 
 Tell = Callable[[str], None]
 
@@ -27,11 +29,18 @@ class Listening:
 
 
 async def serve(
-    root: Path, settings: EngineSettings, limits: Limits, listening: Listening, tell: Tell, note: Tell
+    root: Path,
+    settings: EngineSettings,
+    limits: Limits,
+    listening: Listening,
+    tell: Tell,
+    note: Tell,
+    watch: float = 2.0,
 ) -> bool:
     """Until SIGTERM or SIGINT; a second one ends it at once. -> whether all that was taken was finished.
 
     What is told is for a machine: the address, once requests are taken there. What is noted is for people.
+    Every `watch` seconds the root is looked at again; 0 is never.
     """
     found = places(root)
     server = Server(limits, listening.security)
@@ -45,11 +54,14 @@ async def serve(
         await asyncio.wait([opening, waiting], return_when=asyncio.FIRST_COMPLETED)
         if opening.done():
             models = opening.result()
+            versions = Versions(root, settings, models, found)
+            await versions.pin()
             await server.open(models)
             for line in _described(models):
                 note(line)
             tell(f"serving on {listening.host}:{port}")
-            await waiting
+            with versions.watched(watch):
+                await waiting
             note("draining ...")
     finally:
         waiting.cancel()

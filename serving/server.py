@@ -76,10 +76,18 @@ class Server:
         return done
 
     async def _watch(self, models: Models) -> None:
-        while all(model.engine.alive for model in models.serving):
+        healthy = True
+        while True:
+            if models.healthy is not healthy:
+                healthy = not healthy
+                _logger.log(
+                    logging.INFO if healthy else logging.ERROR,
+                    "this server is healthy again"
+                    if healthy
+                    else "an engine has failed, or no version is left: this server is not healthy any more",
+                )
+                await self._tell(_SERVING if healthy else _NOT_SERVING)
             await asyncio.sleep(PULSE)
-        _logger.error("an engine has failed: this server is not healthy any more")
-        await self._tell(_NOT_SERVING)
 
     async def _tell(self, state: health_pb2.HealthCheckResponse.ServingStatus) -> None:
         for service in ("", SERVICE):

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 
 from serving.answers import (
@@ -38,7 +39,8 @@ class TranslationService:
         self, request: wire.TranslateRequest, remaining: float | None
     ) -> wire.TranslateResponse:
         """One text."""
-        translated = await self._translated(request.text, request.options, remaining)
+        with self._using(request.options) as model:
+            translated = await self._translated(model, request.text, request.options, remaining)
         return wire.TranslateResponse(translation=translated)
 
     async def batch_translate(
@@ -46,55 +48,56 @@ class TranslationService:
     ) -> wire.BatchTranslateResponse:
         """Several texts, all at once."""
         self._limits.check_segments(len(request.texts))
-        self._model(request.options)  # what is wrong with it is no single segment's fault
         segments = []
-        async with asyncio.TaskGroup() as group:
-            for text in request.texts:
-                segments.append(group.create_task(self._segment(text, request.options, remaining)))
-                await asyncio.sleep(0)  # others are served between two texts
+        with self._using(request.options) as model:  # one for all of them
+            async with asyncio.TaskGroup() as group:
+                for text in request.texts:
+                    segments.append(group.create_task(self._segment(model, text, request.options, remaining)))
+                    await asyncio.sleep(0)  # others are served between two texts
         return wire.BatchTranslateResponse(segments=[each.result() for each in segments])
 
     async def stream_translate(
         self, request: wire.StreamTranslateRequest, remaining: float | None
     ) -> AsyncGenerator[wire.StreamTranslateResponse, None]:
         """One text, piece by piece."""
-        asked = await self._asked(request.text, request.options, remaining)
-        told = 0
-        with asked.asking(each_token=True):
-            async for said in asked.followed():
-                text = asked.text(said)
-                if said.whole:
-                    break
-                if len(text) > told:
-                    yield wire.StreamTranslateResponse(text=text[told:])
-                    told = len(text)
-        whole = await self._translation(asked, said, request.options)
+        with self._using(request.options) as model:
+            asked = await self._asked(model, request.text, request.options, remaining)
+            told = 0
+            with asked.asking(each_token=True):
+                async for said in asked.followed():
+                    text = asked.text(said)
+                    if said.whole:
+                        break
+                    if len(text) > told:
+                        yield wire.StreamTranslateResponse(text=text[told:])
+                        told = len(text)
+            whole = await self._translation(asked, said, request.options)
         yield wire.StreamTranslateResponse(text=text[told:], translation=whole)
 
     async def attend(self, request: wire.AttendRequest, remaining: float | None) -> wire.AttendResponse:
         """One text, with all that was looked at."""
-        asked = await self._asked(request.text, request.options, remaining)
-        with asked.asking():
-            said = await asked.answered()
-        attended = await self._attended(asked, said)
-        self._limits.check_weights(sum(each.bytes for each in attended))
-        return wire.AttendResponse(
-            translation=await self._translation(asked, said, request.options, attended),
-            parts=[attended_part(asked.model, each) for each in attended],
-        )
+        with self._using(request.options) as model:
+            asked = await self._asked(model, request.text, request.options, remaining)
+            with asked.asking():
+                said = await asked.answered()
+            attended = await self._attended(asked, said)
+            self._limits.check_weights(sum(each.bytes for each in attended))
+            return wire.AttendResponse(
+                translation=await self._translation(asked, said, request.options, attended),
+                parts=[attended_part(model, each) for each in attended],
+            )
 
     async def list_models(
         self, request: wire.ListModelsRequest, remaining: float | None
     ) -> wire.ListModelsResponse:
         """What can be asked here."""
         return wire.ListModelsResponse(
-            models=[listed_model(name, versions) for name, versions in listed(self.models)],
+            models=[listed_model(self.models, name, versions) for name, versions in listed(self.models)],
             limits=wire.Limits(**asdict(self._limits)),
         )
 
-    async def _asked(self, text: str, options: wire.Options, remaining: float | None) -> Asked:
+    async def _asked(self, model: Model, text: str, options: wire.Options, remaining: float | None) -> Asked:
         deadline = None if remaining is None else time.monotonic() + remaining
-        model = self._model(options)
         self._limits.check_text(text)
         if len(text) <= SHORT:
             parts = divided(text, model.count, model.lengths)
@@ -102,20 +105,22 @@ class TranslationService:
             parts = await asyncio.to_thread(divided, text, model.count, model.lengths)
         return Asked(model, parts, options, deadline, self._limits)
 
-    def _model(self, options: wire.Options) -> Model:
-        return self.models.find(options.model, options.version)
+    def _using(self, options: wire.Options) -> AbstractContextManager[Model]:
+        return self.models.using(options.model, options.version)
 
     async def _translated(
-        self, text: str, options: wire.Options, remaining: float | None
+        self, model: Model, text: str, options: wire.Options, remaining: float | None
     ) -> wire.Translation:
-        asked = await self._asked(text, options, remaining)
+        asked = await self._asked(model, text, options, remaining)
         with asked.asking():
             said = await asked.answered()
         return await self._translation(asked, said, options)
 
-    async def _segment(self, text: str, options: wire.Options, remaining: float | None) -> wire.Segment:
+    async def _segment(
+        self, model: Model, text: str, options: wire.Options, remaining: float | None
+    ) -> wire.Segment:
         try:
-            return wire.Segment(translation=await self._translated(text, options, remaining))
+            return wire.Segment(translation=await self._translated(model, text, options, remaining))
         except Exception as error:
             return wire.Segment(error=refusal(error).segment())
 

@@ -55,6 +55,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="seconds that a draining server has to finish what it has taken; then the rest is cut off (30)",
     )
     _configure_security(parser)
+    where.add_argument(
+        "--watch",
+        type=_seconds,
+        default=2.0,
+        metavar="S",
+        help="seconds between two looks at DIR, for versions that came, went or were changed; 0 is never (2)",
+    )
     engine = parser.add_argument_group("the engine of each version")
     engine.add_argument(
         "--precision",
@@ -112,14 +119,15 @@ def run(arguments: argparse.Namespace) -> None:
     from serving.model import EngineSettings, ModelError
     from serving.run import Listening, serve
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     settings = EngineSettings(
         arguments.precision, arguments.slots, arguments.queue, arguments.prefill, arguments.threads
     )
     limits = Limits(arguments.characters, arguments.tokens, arguments.segments, arguments.message_bytes)
     listening = Listening(arguments.host, arguments.port, arguments.grace, _security(arguments))
     try:
-        finished = asyncio.run(serve(arguments.directory, settings, limits, listening, _tell, _note))
+        served = serve(arguments.directory, settings, limits, listening, _tell, _note, arguments.watch)
+        finished = asyncio.run(served)
     except ModelError as error:
         raise CommandError(f"{error}.") from error
     if not finished:

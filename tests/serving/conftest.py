@@ -16,6 +16,16 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.fixture(scope="session")
+def another(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same network with other weights, float32: what it says is not what the other one says."""
+    from tests.export.versions import exported, small_model
+
+    directory = tmp_path_factory.mktemp("another") / "fr-en" / "2"
+    exported(small_model(seed=5), directory, "onnx")
+    return directory
+
+
 @pytest.fixture
 def root(exported: Path, tmp_path: Path) -> Path:
     """A root of NAME/VERSION directories, to change at will."""

@@ -14,6 +14,7 @@ import numpy as np
 from keras_transformer.text.phrasebook import phrasebook
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
+from serving.attention import Graph
 from serving.engine import Engine
 from serving.limits import Limits
 from serving.model import Model
@@ -69,7 +70,7 @@ def echo(
     name: str = "echo", version: int = 1, runtime: FakeRuntime | None = None, waiting: int = 1024
 ) -> Model:
     engine = Engine(runtime or Echo(), tokenizer().eos_id, waiting).start()
-    return Model(name, version, tokenizer(), LENGTHS, 64, "float32", engine, Path("no attention"))
+    return Model(name, version, tokenizer(), LENGTHS, 64, "float32", engine, Graph(Path("/dev/null")))
 
 
 @asynccontextmanager

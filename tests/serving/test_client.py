@@ -284,7 +284,7 @@ def test_a_pause_that_would_outlast_the_timeout_is_not_begun() -> None:
 
 def test_attention_comes_through_the_client_too(exported: Any) -> None:
     from serving.model import EngineSettings
-    from serving.models import open_models, places
+    from serving.opening import open_models, places
 
     async def scenario() -> None:
         models = await asyncio.to_thread(open_models, places(exported), EngineSettings())

@@ -17,7 +17,8 @@ from export.sums import sums
 from serving.errors import InvalidError, UnknownModelError
 from serving.limits import Limits
 from serving.model import EngineSettings, ModelError
-from serving.models import Models, open_models, places
+from serving.models import Models
+from serving.opening import open_models, places
 from serving.v1 import translation_pb2 as wire
 from tests.serving.echo import run, stub
 

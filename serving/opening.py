@@ -1,0 +1,125 @@
+"""What lies on the disk: NAME/VERSION directories, the pins beside them, and how they are opened."""
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from export.manifest import VersionError, looks_exported, open_version
+from serving.model import EngineSettings, Model, ModelError, load_model
+from serving.models import Models
+
+_logger = logging.getLogger(__name__)
+
+PIN = "default"  # NAME/default holds the number of the version that is to be the default
+PIN_BYTES = 64  # of it that are read
+
+Stamp = tuple[tuple[str, int, int, int], ...]
+
+
+class Place:
+    """Where a version lies, what it is called, and by what a change of it is known."""
+
+    def __init__(self, directory: Path) -> None:
+        """NAME/VERSION, or any name: then it is version 1 of that name."""
+        path = directory.resolve()
+        numbered = is_number(path.name)
+        self.directory = directory
+        self.name = path.parent.name if numbered else path.name
+        self.version = int(path.name) if numbered else 1
+        self.stamp = _stamp(directory)
+
+
+class Seen(NamedTuple):
+    """A look at a root."""
+
+    places: list[Place]
+    pins: dict[str, str]  # what is in the files, which may be anything
+
+
+def look(root: Path) -> Seen:
+    """NAME/VERSION directories, or the one that the root is itself; or an OSError: nobody knows."""
+    if looks_exported(root):
+        return Seen([Place(root)], {})
+    seen = Seen([], {})
+    for folder in sorted(root.iterdir()):
+        if folder.name.startswith("."):
+            continue
+        try:
+            for path in sorted(folder.iterdir()):
+                if is_number(path.name) and path.is_dir():
+                    seen.places.append(Place(path))
+                elif path.name == PIN and path.is_file():
+                    seen.pins[folder.name] = _text(path)
+        except (NotADirectoryError, FileNotFoundError, PermissionError):
+            continue  # a file, or gone by now, or nobody's business, as lost+found
+    return seen
+
+
+def places(root: Path) -> list[Place]:
+    """All that a server can start with."""
+    found = look(root).places if root.is_dir() else []
+    if not found:
+        raise ModelError(
+            f"{root} has no models: name a directory that `keras-transformer export` wrote, "
+            "or one that holds NAME/VERSION directories of such"
+        )
+    return found
+
+
+def opened(place: Place, settings: EngineSettings) -> Model | str:
+    """All that takes its time is done, but for the start of its engine; or why it is refused."""
+    try:
+        return load_model(place.name, place.version, open_version(place.directory), settings)
+    except (VersionError, ModelError, OSError) as error:
+        _logger.error("%s %d is refused: %s", place.name, place.version, error)
+        return str(error)
+    except Exception:
+        _logger.exception("%s %d is refused: it could not be opened", place.name, place.version)
+        return "it could not be opened: the log says why"
+
+
+def open_models(found: Sequence[Place], settings: EngineSettings) -> Models:
+    """One bad version keeps no other from serving; with no good one there is nothing to serve."""
+    models = Models([])
+    for place in found:
+        model = opened(place, settings)
+        if isinstance(model, str):
+            models.refused[place.name, place.version] = model
+        else:
+            model.engine.start()
+            models.serving.append(model)
+    if not models.serving:
+        reasons = "".join(
+            f"\n  {name} {version}: {why}" for (name, version), why in sorted(models.refused.items())
+        )
+        raise ModelError(f"there is nothing to serve, every version was refused:{reasons}")
+    return models
+
+
+def is_number(name: str) -> bool:
+    """Whether a directory of this name is a version."""
+    return name.isascii() and name.isdecimal() and name == str(int(name)) and int(name) > 0
+
+
+def _stamp(directory: Path) -> Stamp:
+    return tuple(sorted(_files(directory)))
+
+
+def _files(directory: Path) -> Iterator[tuple[str, int, int, int]]:
+    """Every file with what tells it from another that was put in its place."""
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = f"{folder}/{name}"
+            try:
+                found = os.stat(path)  # noqa: PTH116 (of all files, every few seconds: a Path costs more)
+            except OSError:
+                yield path, 0, 0, 0
+            else:
+                yield path, found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(PIN_BYTES).decode(errors="replace").strip()
