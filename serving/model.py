@@ -13,6 +13,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 from serving.engine import Engine
 from serving.requests import End, Request
 
+EXAMPLES = 6
 WARMING = 8  # golden sentences that a version translates before anybody else's
 
 
@@ -43,6 +44,8 @@ class Model:
     precision: str
     engine: Engine
     attention: Path  # the graph that tells what was looked at
+    corpus: str = ""  # what it was trained on, as far as that is known
+    examples: tuple[str, ...] = ()  # sentences to try it with
 
     def count(self, text: str) -> int:
         """The tokens of a text."""
@@ -88,7 +91,11 @@ def open_model(name: str, number: int, version: Version, settings: EngineSetting
     engine = Engine(runtime, tokenizer.eos_id, settings.queue, settings.prefill_tokens).start()
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
     attention = version.path(f"{ONNX}/attention.onnx")
-    model = Model(name, number, tokenizer, lengths, longest, settings.precision, engine, attention)
+    examples = tuple(each.source for each in version.golden[:EXAMPLES])
+    corpus = manifest.quality.corpus or ""
+    model = Model(
+        name, number, tokenizer, lengths, longest, settings.precision, engine, attention, corpus, examples
+    )
     _warm(model, [each.source for each in version.golden[: min(WARMING, settings.queue)]])
     return model
 

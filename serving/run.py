@@ -11,6 +11,7 @@ from serving.limits import Limits
 from serving.model import EngineSettings
 from serving.models import Models, listed, open_models, places
 from serving.server import Server
+from serving.traces import traces
 
 Tell = Callable[[str], None]
 
@@ -22,6 +23,7 @@ class Listening:
     host: str = "127.0.0.1"
     port: int = 50051
     grace: float = 30.0  # seconds
+    http_port: int | None = 8080  # None: no HTTP
 
 
 async def serve(
@@ -29,11 +31,15 @@ async def serve(
 ) -> bool:
     """Until SIGTERM or SIGINT; a second one ends it at once. -> whether all that was taken was finished.
 
-    What is told is for a machine: the address, once requests are taken there. What is noted is for people.
+    What is told is for a machine: the addresses, once requests are taken there. What is noted is for people.
     """
     found = places(root)
-    server = Server(limits)
+    tracing = traces()
+    server = Server(limits, tracing)
     port = await server.start(listening.host, listening.port)
+    http_port = listening.http_port
+    if http_port is not None:
+        http_port = await server.start_http(listening.host, http_port)
     going = _signals()
     opening = asyncio.create_task(asyncio.to_thread(open_models, found, settings))
     waiting = asyncio.create_task(going.wait())
@@ -45,11 +51,15 @@ async def serve(
             for line in _described(models):
                 note(line)
             tell(f"serving on {listening.host}:{port}")
+            if http_port is not None:
+                tell(f"http on {listening.host}:{http_port}")
             await waiting
             note("draining ...")
     finally:
         waiting.cancel()
         done = await server.drain(listening.grace)
+        if tracing is not None:
+            await asyncio.to_thread(tracing.close)
     return done
 
 

@@ -21,6 +21,7 @@ from serving.lines import divided
 from serving.model import Model
 from serving.models import Models, listed
 from serving.v1 import translation_pb2 as wire
+from serving.visit import follow
 
 SHORT = 500  # characters: to divide a text of so many takes less than a few milliseconds
 
@@ -100,7 +101,9 @@ class TranslationService:
             parts = divided(text, model.count, model.lengths)
         else:  # nobody else waits meanwhile
             parts = await asyncio.to_thread(divided, text, model.count, model.lengths)
-        return Asked(model, parts, options, deadline, self._limits)
+        asked = Asked(model, parts, options, deadline, self._limits)
+        follow(asked)
+        return asked
 
     def _model(self, options: wire.Options) -> Model:
         return self.models.find(options.model, options.version)
