@@ -12,6 +12,7 @@ examples:
 
 import argparse
 import asyncio
+import logging
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -139,7 +140,8 @@ def run(arguments: argparse.Namespace) -> None:
     limits = Limits(arguments.characters, arguments.tokens, arguments.segments, arguments.message_bytes)
     listening = Listening(arguments.host, arguments.port, arguments.grace, arguments.http_port)
     try:
-        finished = asyncio.run(serve(arguments.directory, settings, limits, listening, _tell, _note))
+        note = _note if arguments.log_format == "text" else logging.getLogger("serving").info
+        finished = asyncio.run(serve(arguments.directory, settings, limits, listening, _tell, note))
     except (ModelError, TracesError) as error:
         raise CommandError(f"{error}.") from error
     if not finished:
