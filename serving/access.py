@@ -23,8 +23,8 @@ def log(visit: Visit) -> None:
     if visit.model is not None:
         facts |= {"model": visit.model.name, "version": visit.model.version}
         facts |= {"source_tokens": visit.source_tokens, "target_tokens": visit.target_tokens}
-    if visit.begun is not None:
-        facts["queue_ms"] = _milliseconds(visit.begun - visit.began)
+    if visit.waited is not None:
+        facts["queue_ms"] = _milliseconds(visit.waited)
     if visit.trace_id:
         facts["trace_id"] = visit.trace_id
     _logger.info(" ".join(f"{name}={value}" for name, value in facts.items()), extra={"facts": facts})

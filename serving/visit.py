@@ -70,6 +70,12 @@ class Visit:
         return min((each.begun for each in self._requests() if each.begun is not None), default=None)
 
     @property
+    def waited(self) -> float | None:
+        """Seconds, from when an engine had it until the first of its parts got a row."""
+        came = min((each.came for each in self._requests()), default=0.0)
+        return None if self.begun is None else self.begun - came
+
+    @property
     def spoke(self) -> float | None:
         """When its first token was there."""
         return min((each.spoke for each in self._requests() if each.spoke is not None), default=None)

@@ -1,12 +1,13 @@
 """Serve exported models over gRPC and HTTP: translation, health, reflection, metrics; until SIGTERM.
 
-Once requests are taken, stdout says where. SIGTERM and Ctrl-C drain: health says NOT_SERVING, new requests
+Once requests are taken, stdout says where: gRPC first, then HTTP. SIGTERM and Ctrl-C drain: health says NOT_SERVING, new requests
 are refused, those that were taken are finished, and the exit status is 0; it is 1 if --grace was not enough
 for them. A second signal ends it at once.
 
 examples:
   keras-transformer serve build/demo/models
   keras-transformer serve models/fr-en/1 --port 0 --precision int8
+  keras-transformer serve models --http-port none --log-format json
   keras-transformer serve models --host 0.0.0.0 --slots 64 --queue 4096 --grace 60
 """
 
