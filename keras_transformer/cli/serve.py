@@ -1,8 +1,8 @@
 """Serve exported models over gRPC and HTTP: translation, health, reflection, metrics; until SIGTERM.
 
-Once requests are taken, stdout says where: gRPC first, then HTTP. SIGTERM and Ctrl-C drain: health says NOT_SERVING, new requests
-are refused, those that were taken are finished, and the exit status is 0; it is 1 if --grace was not enough
-for them. A second signal ends it at once.
+Once requests are taken, stdout says where: gRPC first, then HTTP. SIGTERM and Ctrl-C drain: health says
+NOT_SERVING, new requests are refused, those that were taken are finished, and the exit status is 0; it is 1
+if --grace was not enough for them. A second signal ends it at once.
 
 examples:
   keras-transformer serve build/demo/models
