@@ -81,12 +81,12 @@ class Server:
         from serving.http.application import application  # noqa: PLC0415 (the library, when it is needed)
         from serving.http.site import Site  # noqa: PLC0415
 
-        tokens, certificates = self._security.tokens, self._security.certificates
-        accepts = None if tokens is None else tokens.accepts
-        self._http = Site(
-            application(self._service, self._front, self._metrics, self._limits, lambda: self._healthy, accepts)
-        )
-        return await self._http.start(host, port, None if certificates is None else certificates.ssl_context())
+        security = self._security
+        accepts = None if security.tokens is None else security.tokens.accepts
+        tls = None if security.certificates is None else security.certificates.ssl_context()
+        routes = (self._service, self._front, self._metrics, self._limits, lambda: self._healthy)
+        self._http = Site(application(*routes, accepts))
+        return await self._http.start(host, port, tls)
 
     async def open(self, models: Models) -> None:
         """Requests are taken; the models are warm, and are the server's from now on."""
