@@ -4,12 +4,15 @@ B rows, S source length.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import onnxruntime
 
+from export.onnx_graph import Graph
 from export.products import HIGHEST, LOWEST, Observed, Range
 from export.runtimes.scheduler_onnx import part_name
 from export.scheduler_onnx import WRITTEN, decoder, encoder
@@ -26,12 +29,12 @@ def observed_ranges(
 ) -> Ranges:
     """The range of each product, key and value over the greedy translations of these rows of source ids."""
     ranges: Ranges = defaultdict(Range)
-    encode = _Observer(encoder(model, Observed()), ranges)
+    encode = _Observer(encoder, model, ranges)
     memories = [encode({"source": np.array([row], np.int32)})["memory"][:, 0] for row in rows]
     for part in range(len(memories[0])):
         _widen(ranges, f"memory_{part_name(part)}", *(memory[part] for memory in memories))
     del encode  # large weights need not be in memory twice
-    proceed = _Observer(decoder(model, Observed()), ranges)
+    proceed = _Observer(decoder, model, ranges)
     for first in range(0, len(rows), ROWS):
         chosen = slice(first, first + ROWS)
         limits = [min(longest_answer(len(row)), model.network.max_length) for row in rows[chosen]]
@@ -86,11 +89,13 @@ def _widen(ranges: Ranges, name: str, *values: Any) -> None:
 class _Observer:
     """A graph of Observed products; it widens the ranges while it runs."""
 
-    def __init__(self, graph: Any, ranges: Ranges) -> None:
+    def __init__(self, make: Callable[..., Graph], model: TranslationModel, ranges: Ranges) -> None:
         self.ranges = ranges
         options = onnxruntime.SessionOptions()
         options.add_session_config_entry("session.disable_prepacking", "1")  # no second copy of the weights
-        self.session = onnxruntime.InferenceSession(graph.file(), options, providers=["CPUExecutionProvider"])
+        with TemporaryDirectory() as scratch:
+            path = make(model, Observed()).write(Path(scratch))
+            self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self.names = [output.name for output in self.session.get_outputs()]
 
     def __call__(self, inputs: dict[str, Any]) -> dict[str, Any]:

@@ -141,4 +141,5 @@ def _converted(
             output_names=got,
             tensors_to_rename=dict(zip([*given, *got], names, strict=True)),
         )
+    tf_loader.clear_functions()  # the bodies of loops, which are in `converted` by now
     return optimizer.optimize_graph(converted, catch_errors=False, optimizers=_OPTIMIZERS).make_graph("")

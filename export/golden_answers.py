@@ -32,6 +32,7 @@ def golden_answers(
     rows = tokenizer.encode_source([each.source for each in sentences], model.network.max_length)
     search = Search(tokenizer.bos_id, tokenizer.eos_id)
     said = [ids for (ids,) in search_ids(model, rows, search, batch_tokens=BATCH_TOKENS)]
+    del model.loops[search]  # its graphs are large, and nobody asks it again
     texts = tokenizer.decode_target(said)
     figures = _figures(model, rows, said, tokenizer.bos_id)
     return [

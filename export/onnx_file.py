@@ -22,16 +22,17 @@ _OPENED: dict[type[Any], tuple[str, ...]] = {
 
 
 class _Weight:
-    """A variable, read when it is written."""
+    """A variable or an array, read when it is written."""
 
-    def __init__(self, variable: Any) -> None:
-        self.variable = variable
+    def __init__(self, values: Any) -> None:
+        self.values = values
+        self.kind = np.dtype(values.dtype).newbyteorder("<")
 
     def __len__(self) -> int:
-        return 4 * int(np.prod(self.variable.shape))
+        return self.kind.itemsize * int(np.prod(self.values.shape))
 
     def __bytes__(self) -> bytes:
-        return np.asarray(self.variable, "<f4").tobytes()
+        return np.asarray(self.values, self.kind).tobytes()
 
 
 def write_onnx(model: ModelProto, weights: Mapping[str, Any], path: Path) -> None:

@@ -1,12 +1,15 @@
 """A graph of ONNX nodes, written down in the order in which they run."""
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
+
+from export.onnx_file import write_onnx
 
 INT8, INT32, FLOAT = TensorProto.INT8, TensorProto.INT32, TensorProto.FLOAT
 MICROSOFT = "com.microsoft"  # ONNX Runtime's own operators
@@ -19,7 +22,7 @@ Shape = list[str | int]
 class Graph:
     """Inputs, weights, nodes and outputs; a value is known by its name.
 
-    What is added goes straight into the file's own structure: of large weights there is one copy.
+    The weights stay beside the file's own structure until it is written: of large ones there is one copy.
     """
 
     def __init__(self, name: str) -> None:
@@ -28,7 +31,7 @@ class Graph:
             ir_version=IR_VERSION, opset_import=OPSETS, producer_name="keras_transformer"
         )
         self._file.graph.name = name
-        self._weights: set[str] = set()
+        self._weights: dict[str, NDArray[Any] | np.generic] = {}
         self._made: Counter[str] = Counter()
 
     def input(self, name: str, shape: Shape, kind: int = FLOAT) -> str:
@@ -44,13 +47,7 @@ class Graph:
     def weight(self, name: str, value: NDArray[Any] | np.generic) -> str:
         """A constant; one name is one constant."""
         if name not in self._weights:
-            self._weights.add(name)
-            self._file.graph.initializer.add(
-                name=name,
-                dims=value.shape,
-                data_type=helper.np_dtype_to_tensor_dtype(value.dtype),
-                raw_data=value.tobytes(),
-            )
+            self._weights[name] = value
         return name
 
     def integers(self, *values: int) -> str:
@@ -67,8 +64,18 @@ class Graph:
         )
         return name if outputs == 1 else names
 
-    def file(self) -> bytes:
-        """What an .onnx file holds, checked."""
-        content: bytes = self._file.SerializeToString()
-        onnx.checker.check_model(content)
-        return content
+    def write(self, directory: Path, suffix: str = "") -> Path:
+        """The .onnx file of its name, checked: all of it, or nothing."""
+        kinds = {name: helper.np_dtype_to_tensor_dtype(value.dtype) for name, value in self._weights.items()}
+        checked = onnx.ModelProto()
+        checked.CopyFrom(self._file)
+        for name, value in self._weights.items():  # as inputs: the checker would copy them
+            checked.graph.input.append(helper.make_tensor_value_info(name, kinds[name], value.shape))
+        onnx.checker.check_model(checked)
+        written = onnx.ModelProto()
+        written.CopyFrom(self._file)
+        for name, value in self._weights.items():
+            written.graph.initializer.add(name=name, dims=value.shape, data_type=kinds[name])
+        path = directory / f"{self.name}{suffix}.onnx"
+        write_onnx(written, self._weights, path)
+        return path

@@ -18,7 +18,6 @@ import numpy as np
 
 from export.onnx_graph import INT32, MICROSOFT, Graph, Shape
 from export.products import Array, Float32, Products, array
-from keras_transformer.files import write_whole
 from keras_transformer.models.network import Network
 from keras_transformer.models.translation import TranslationModel
 
@@ -33,8 +32,7 @@ def write_scheduler_onnx(model: TranslationModel, directory: Path, products: Pro
     products = products or Float32()
     _check(model.network)
     for make in (encoder, decoder):  # one after the other: large weights are in memory once
-        graph = make(model, products)
-        write_whole(directory / f"{graph.name}{products.suffix}.onnx", graph.file())
+        make(model, products).write(directory, products.suffix)
 
 
 def encoder(model: TranslationModel, products: Products) -> Graph:

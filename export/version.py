@@ -25,6 +25,7 @@ from export.manifest import (
     Vocabulary,
     open_version,
 )
+from export.memory import give_back
 from export.request import Origin, Request
 from export.runtimes.ask import THREADS
 from export.sums import sums
@@ -68,6 +69,7 @@ def export_version(
     with making_alone(output) as directory:
         tell(f"translating {len(sentences.golden):,} golden sentences ...")
         golden = golden_answers(model, tokenizer, sentences.golden)
+        give_back()
         (directory / GOLDEN).write_bytes(golden_lines(golden))
         tokenizer.save(directory / TOKENIZER)
         calibration = [each.source for each in sentences.calibration]
@@ -88,6 +90,7 @@ def _run(writer: Writer, model: TranslationModel, directory: Path, tell: Tell) -
         writer.write(model, directory)
     except tf.errors.OpError as error:  # how TensorFlow says that a file cannot be written
         raise ExportError(f"{writer.name} could not be written: {error.message}") from error
+    give_back()
     tell(f"  {(_bytes(directory) - before) / 1e6:.1f} MB in {time.monotonic() - begun:.1f} s")
 
 

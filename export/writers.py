@@ -1,4 +1,7 @@
-"""The writers of a version's formats, in the order in which they run; each loads its framework then."""
+"""The writers of a version's formats, in the order in which they run; each loads its framework then.
+
+What TensorFlow takes to write it does not give back whole: it comes last.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,20 +23,22 @@ class Writer(NamedTuple):
 
 def writers(request: Request, tokenizer: Tokenizer, calibration: Sequence[str]) -> Iterator[Writer]:
     """Those of what is asked for. int8 is calibrated on these texts."""
-    if "saved_model" in request.formats:
-        yield Writer("SavedModel", _saved_model)
-    if "onnx" in request.formats:
-        yield Writer("onnx/translate.onnx", _translate)
-        yield Writer("onnx/attention.onnx", _attention)
+    onnx = "onnx" in request.formats
+    if onnx:
         yield Writer("onnx/encoder.onnx, decoder.onnx", _scheduler)
-    if request.with_tokenizer:
-        yield Writer(TEXT_ONNX, _text)
-    if "onnx" in request.formats and request.quantize == "int8":
+    if onnx and request.quantize == "int8":
         yield Writer(
             "onnx/encoder.int8.onnx, decoder.int8.onnx", partial(_scheduler_int8, tokenizer, calibration)
         )
     if "ctranslate2" in request.formats:
         yield Writer("ctranslate2", _ctranslate2)
+    if "saved_model" in request.formats:
+        yield Writer("SavedModel", _saved_model)
+    if onnx:
+        yield Writer("onnx/translate.onnx", _translate)
+        yield Writer("onnx/attention.onnx", _attention)
+    if request.with_tokenizer:
+        yield Writer(TEXT_ONNX, _text)
 
 
 def _saved_model(model: TranslationModel, directory: Path) -> None:
@@ -45,7 +50,6 @@ def _saved_model(model: TranslationModel, directory: Path) -> None:
 def _translate(model: TranslationModel, directory: Path) -> None:
     from export.translate_onnx import write_translate_onnx  # noqa: PLC0415
 
-    (directory / ONNX).mkdir(exist_ok=True)
     write_translate_onnx(model, directory / ONNX / "translate.onnx")
 
 
@@ -64,6 +68,7 @@ def _attention(model: TranslationModel, directory: Path) -> None:
 def _scheduler(model: TranslationModel, directory: Path) -> None:
     from export.scheduler_onnx import write_scheduler_onnx  # noqa: PLC0415
 
+    (directory / ONNX).mkdir()
     write_scheduler_onnx(model, directory / ONNX)
 
 

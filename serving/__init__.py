@@ -10,13 +10,15 @@ if TYPE_CHECKING:
     from serving.async_client import AsyncClient
     from serving.calls import Retries, TranslationError
     from serving.client import Client
+    from serving.tls import Tls
 
-__all__ = ["AsyncClient", "Client", "Retries", "TranslationError"]
+__all__ = ["AsyncClient", "Client", "Retries", "Tls", "TranslationError"]
 
 _HOMES = {
     "AsyncClient": "serving.async_client",
     "Client": "serving.client",
     "Retries": "serving.calls",
+    "Tls": "serving.tls",
     "TranslationError": "serving.calls",
 }
 

@@ -8,6 +8,8 @@ from typing import Self, TypeVar, Unpack, overload
 import grpc
 
 from serving.calls import CHANNEL, Attempts, Batch, Options, Retries, TranslationError, batches, failure
+from serving.tls import File, Tls, credentials
+from serving.tokens import authorization
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 
@@ -17,9 +19,25 @@ Answer = TypeVar("Answer")
 class AsyncClient:
     """As serving.Client. Made and used in one event loop."""
 
-    def __init__(self, target: str, timeout: float | None = 60.0, retries: Retries = Retries()) -> None:  # noqa: B008
-        """`target` is host:port. A connection is made when it is needed, and again when it is lost."""
-        self._channel = grpc.aio.insecure_channel(target, options=CHANNEL)
+    def __init__(
+        self,
+        target: str,
+        timeout: float | None = 60.0,
+        retries: Retries = Retries(),  # noqa: B008
+        token: str | None = None,
+        tls: Tls | File | bool | None = None,
+    ) -> None:
+        """`target` is host:port. A connection is made when it is needed, and again when it is lost.
+
+        `tls` is True, the file of an authority, or Tls; None is in clear. `token` goes with each call.
+        """
+        self._known = None if token is None else (("authorization", authorization(token)),)
+        secure = credentials(tls)
+        self._channel = (
+            grpc.aio.secure_channel(target, secure, options=CHANNEL)
+            if secure
+            else grpc.aio.insecure_channel(target, options=CHANNEL)
+        )
         self._stub = TranslationServiceStub(self._channel)
         self._timeout = timeout
         self._retries = retries
@@ -40,7 +58,9 @@ class AsyncClient:
         if not isinstance(text, str):
             return [each for batch in batches(text, chosen) for each in await self._batch(batch)]
         request = wire.TranslateRequest(text=text, options=chosen)
-        response = await self._repeated(lambda left: self._stub.Translate(request, timeout=left))
+        response = await self._repeated(
+            lambda left: self._stub.Translate(request, timeout=left, metadata=self._known)
+        )
         return response.translation
 
     async def stream(self, text: str, **options: Unpack[Options]) -> AsyncIterator[str]:
@@ -49,7 +69,7 @@ class AsyncClient:
         attempts = Attempts(self._retries, self._timeout)
         begun = False
         while True:
-            call = self._stub.StreamTranslate(request, timeout=attempts.left())
+            call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._known)
             try:
                 async for response in call:
                     if response.text:
@@ -68,12 +88,14 @@ class AsyncClient:
     async def attend(self, text: str, **options: Unpack[Options]) -> wire.AttendResponse:
         """The translation with all the weights behind it."""
         request = wire.AttendRequest(text=text, options=wire.Options(**options))
-        return await self._repeated(lambda left: self._stub.Attend(request, timeout=left))
+        return await self._repeated(
+            lambda left: self._stub.Attend(request, timeout=left, metadata=self._known)
+        )
 
     async def models(self) -> wire.ListModelsResponse:
         """What can be asked for."""
         return await self._repeated(
-            lambda left: self._stub.ListModels(wire.ListModelsRequest(), timeout=left)
+            lambda left: self._stub.ListModels(wire.ListModelsRequest(), timeout=left, metadata=self._known)
         )
 
     async def close(self) -> None:
@@ -90,7 +112,7 @@ class AsyncClient:
 
     async def _batch(self, batch: Batch) -> list[wire.Translation]:
         async def ask(left: float | None) -> list[wire.Translation]:
-            batch.take(await self._stub.BatchTranslate(batch.request(), timeout=left))
+            batch.take(await self._stub.BatchTranslate(batch.request(), timeout=left, metadata=self._known))
             return batch.found
 
         return await self._repeated(ask)

@@ -8,6 +8,8 @@ from typing import Self, TypeVar, Unpack, overload
 import grpc
 
 from serving.calls import CHANNEL, Attempts, Batch, Options, Retries, TranslationError, batches, failure
+from serving.tls import File, Tls, credentials
+from serving.tokens import authorization
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 
@@ -20,9 +22,25 @@ class Client:
     What fails for good is a TranslationError. Options go by their names: model="fr-en", scores=True ...
     """
 
-    def __init__(self, target: str, timeout: float | None = 60.0, retries: Retries = Retries()) -> None:  # noqa: B008
-        """`target` is host:port. A connection is made when it is needed, and again when it is lost."""
-        self._channel = grpc.insecure_channel(target, options=CHANNEL)
+    def __init__(
+        self,
+        target: str,
+        timeout: float | None = 60.0,
+        retries: Retries = Retries(),  # noqa: B008
+        token: str | None = None,
+        tls: Tls | File | bool | None = None,
+    ) -> None:
+        """`target` is host:port. A connection is made when it is needed, and again when it is lost.
+
+        `tls` is True, the file of an authority, or Tls; None is in clear. `token` goes with each call.
+        """
+        self._known = None if token is None else (("authorization", authorization(token)),)
+        secure = credentials(tls)
+        self._channel = (
+            grpc.secure_channel(target, secure, options=CHANNEL)
+            if secure
+            else grpc.insecure_channel(target, options=CHANNEL)
+        )
         self._stub = TranslationServiceStub(self._channel)
         self._timeout = timeout
         self._retries = retries
@@ -43,7 +61,9 @@ class Client:
         if not isinstance(text, str):
             return [each for batch in batches(text, chosen) for each in self._batch(batch)]
         request = wire.TranslateRequest(text=text, options=chosen)
-        response = self._repeated(lambda left: self._stub.Translate(request, timeout=left))
+        response = self._repeated(
+            lambda left: self._stub.Translate(request, timeout=left, metadata=self._known)
+        )
         return response.translation
 
     def stream(self, text: str, **options: Unpack[Options]) -> Iterator[str]:
@@ -52,7 +72,7 @@ class Client:
         attempts = Attempts(self._retries, self._timeout)
         begun = False
         while True:
-            call = self._stub.StreamTranslate(request, timeout=attempts.left())
+            call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._known)
             try:
                 for response in call:
                     if response.text:
@@ -71,11 +91,13 @@ class Client:
     def attend(self, text: str, **options: Unpack[Options]) -> wire.AttendResponse:
         """The translation with all the weights behind it."""
         request = wire.AttendRequest(text=text, options=wire.Options(**options))
-        return self._repeated(lambda left: self._stub.Attend(request, timeout=left))
+        return self._repeated(lambda left: self._stub.Attend(request, timeout=left, metadata=self._known))
 
     def models(self) -> wire.ListModelsResponse:
         """What can be asked for."""
-        return self._repeated(lambda left: self._stub.ListModels(wire.ListModelsRequest(), timeout=left))
+        return self._repeated(
+            lambda left: self._stub.ListModels(wire.ListModelsRequest(), timeout=left, metadata=self._known)
+        )
 
     def close(self) -> None:
         """The connection ends, and what is under way with it."""
@@ -91,7 +113,7 @@ class Client:
 
     def _batch(self, batch: Batch) -> list[wire.Translation]:
         def ask(left: float | None) -> list[wire.Translation]:
-            batch.take(self._stub.BatchTranslate(batch.request(), timeout=left))
+            batch.take(self._stub.BatchTranslate(batch.request(), timeout=left, metadata=self._known))
             return batch.found
 
         return self._repeated(ask)

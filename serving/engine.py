@@ -3,17 +3,22 @@
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from serving.batch import Batch
+from serving.histogram import Histogram
 from serving.requests import End, Queue, Request
 from serving.runtime import Runtime
 
 _logger = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
+
+WAITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
+STEPS = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
 class EngineStoppedError(RuntimeError):
@@ -26,7 +31,19 @@ class Counts:
 
     steps: int = 0
     tokens: int = 0  # over all steps: with them, the mean number of rows
-    requests: int = 0  # that have ended
+    ends: Counter[End | None] = field(default_factory=Counter)  # of requests
+    queue_seconds: Histogram = field(default_factory=lambda: Histogram(WAITS))  # of those that came to a row
+    first_token_seconds: Histogram = field(
+        default_factory=lambda: Histogram(WAITS)
+    )  # the same, queue included
+    step_seconds: Histogram = field(
+        default_factory=lambda: Histogram(STEPS)
+    )  # what the rows wait for a token
+
+    @property
+    def requests(self) -> int:
+        """That have ended."""
+        return self.ends.total()
 
 
 class Engine:
@@ -71,6 +88,11 @@ class Engine:
         return len(self._batch.rows)
 
     @property
+    def slots(self) -> int:
+        """Requests that the batch holds."""
+        return self._batch.runtime.slots
+
+    @property
     def most_waiting(self) -> int:
         """What the queue holds."""
         return self._queue.most
@@ -81,6 +103,9 @@ class Engine:
             if self._stopping is not None or not self.alive:
                 raise EngineStoppedError("the engine takes no more requests")
             self._queue.put(*requests)
+            now = self._clock()
+            for request in requests:
+                request.came = now
             self._changed.notify()
 
     def cancel(self, request: Request) -> None:
@@ -121,12 +146,24 @@ class Engine:
         self._tell(lost)
         self._tell(self._batch.admit(chosen))
         spoke, ended = self._batch.step(now)
-        self.counts.steps += bool(spoke)
-        self.counts.tokens += len(spoke)
+        self._measure(now, chosen, len(spoke))
         for request in spoke:
             if request.on_token is not None:
                 request.on_token(request)
         self._tell(ended)
+
+    def _measure(self, began: float, chosen: list[Request], spoke: int) -> None:
+        now, counts = self._clock(), self.counts
+        for request in chosen:
+            request.begun = began
+            counts.queue_seconds.observe(began - request.came)
+            if request.tokens:
+                request.spoke = now
+                counts.first_token_seconds.observe(now - request.came)
+        if spoke:
+            counts.steps += 1
+            counts.tokens += spoke
+            counts.step_seconds.observe(now - began)
 
     def _chosen(self, now: float) -> tuple[list[Request], list[Request]]:
         """-> those that come into the batch, and those for which it is too late."""
@@ -156,6 +193,6 @@ class Engine:
     def _tell(self, requests: list[Request], end: End | None = None) -> None:
         for request in requests:
             request.end = end or request.end
-            self.counts.requests += 1
+            self.counts.ends[request.end] += 1
             if request.on_end is not None:
                 request.on_end(request)

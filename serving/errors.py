@@ -72,6 +72,14 @@ class Refusal(NamedTuple):
         )
 
 
+class RefusedError(Exception):
+    """A request that is not answered; the refusal is what its caller is told."""
+
+    def __init__(self, told: Refusal) -> None:
+        super().__init__(told.message)
+        self.refusal = told
+
+
 _ENDS = {
     End.EXPIRED: Refusal(Code.DEADLINE_EXCEEDED, "the deadline passed"),
     End.CANCELLED: Refusal(Code.CANCELLED, "nobody waits for it"),
@@ -83,6 +91,8 @@ _ENDS = {
 def refusal(error: Exception) -> Refusal:
     """Only what nobody expects is INTERNAL, and nothing is told of it but in the log."""
     match error:
+        case RefusedError():
+            return error.refusal
         case InvalidError():
             return Refusal(Code.INVALID_ARGUMENT, str(error), field=error.field)
         case DecodeError():
@@ -93,6 +103,10 @@ def refusal(error: Exception) -> Refusal:
             return Refusal(Code.RESOURCE_EXHAUSTED, str(error), retry_after=RETRY_AFTER)
         case ClosedError():
             return Refusal(Code.UNAVAILABLE, str(error))
+        case TimeoutError():
+            return _ENDS[End.EXPIRED]
+        case ConnectionError():
+            return _ENDS[End.CANCELLED]
         case EngineStoppedError():
             return _ENDS[End.STOPPED]
         case UnansweredError():

@@ -1,16 +1,17 @@
 """What gRPC calls: bytes in, the method of the service asked, every error told as a status."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import Message
 
-from serving.door import Door
-from serving.errors import refusal
+from serving.errors import Refusal, RefusedError
+from serving.front import Front
 from serving.service import TranslationService
 from serving.v1 import translation_pb2 as wire
+from serving.visit import Visit
 
 SERVICE = wire.DESCRIPTOR.services_by_name["TranslationService"].full_name
 
@@ -21,38 +22,41 @@ Method = Callable[[Request, float | None], Answer]  # the seconds that are left
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
-def handlers(service: TranslationService, door: Door) -> grpc.GenericRpcHandler:
+def handlers(service: TranslationService, front: Front) -> grpc.GenericRpcHandler:
     """They parse for themselves: gRPC would tell a damaged message as UNKNOWN, with Python's own words."""
 
-    def one(kind: type[Request], method: Method[Request, Awaitable[Message]]) -> Any:
+    def visited(name: str, context: Context) -> AbstractContextManager[Visit]:
+        return front.visited(name, "grpc", context.time_remaining(), _traceparent(context))
+
+    def one(name: str, kind: type[Request], method: Method[Request, Awaitable[Message]]) -> Any:
         async def handle(message: bytes, context: Context) -> Message:
             try:
-                with door.entered():
-                    return await method(kind.FromString(message), context.time_remaining())
-            except Exception as error:
-                return await _abort(context, error)
+                with visited(name, context) as visit:
+                    return await method(kind.FromString(message), visit.remaining)
+            except RefusedError as error:
+                return await _abort(context, error.refusal)
 
         return grpc.unary_unary_rpc_method_handler(handle, response_serializer=_bytes)
 
-    def many(kind: type[Request], method: Method[Request, AsyncGenerator[Message, None]]) -> Any:
+    def many(name: str, kind: type[Request], method: Method[Request, AsyncGenerator[Message, None]]) -> Any:
         async def handle(message: bytes, context: Context) -> None:
             try:
-                with door.entered():
-                    asked = method(kind.FromString(message), context.time_remaining())
+                with visited(name, context) as visit:
+                    asked = method(kind.FromString(message), visit.remaining)
                     async with aclosing(asked) as answers:
                         async for each in answers:
                             await context.write(each)
-            except Exception as error:
-                await _abort(context, error)
+            except RefusedError as error:
+                await _abort(context, error.refusal)
 
         return grpc.unary_stream_rpc_method_handler(handle, response_serializer=_bytes)
 
     methods = {
-        "Translate": one(wire.TranslateRequest, service.translate),
-        "BatchTranslate": one(wire.BatchTranslateRequest, service.batch_translate),
-        "StreamTranslate": many(wire.StreamTranslateRequest, service.stream_translate),
-        "Attend": one(wire.AttendRequest, service.attend),
-        "ListModels": one(wire.ListModelsRequest, service.list_models),
+        "Translate": one("Translate", wire.TranslateRequest, service.translate),
+        "BatchTranslate": one("BatchTranslate", wire.BatchTranslateRequest, service.batch_translate),
+        "StreamTranslate": many("StreamTranslate", wire.StreamTranslateRequest, service.stream_translate),
+        "Attend": one("Attend", wire.AttendRequest, service.attend),
+        "ListModels": one("ListModels", wire.ListModelsRequest, service.list_models),
     }
     return grpc.method_handlers_generic_handler(SERVICE, methods)
 
@@ -61,7 +65,13 @@ def _bytes(message: Message) -> bytes:
     return message.SerializeToString()
 
 
-async def _abort(context: Context, error: Exception) -> Any:
-    told = refusal(error)
+def _traceparent(context: Context) -> str:
+    for name, value in context.invocation_metadata() or ():
+        if name == "traceparent":
+            return str(value)
+    return ""
+
+
+async def _abort(context: Context, told: Refusal) -> Any:
     details = ("grpc-status-details-bin", told.status().SerializeToString())
     await context.abort(_CODES[told.code], told.message, (details,))

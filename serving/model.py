@@ -16,6 +16,7 @@ from serving.requests import End, Request
 from serving.runtime import Runtime
 from serving.users import Users
 
+EXAMPLES = 6
 WARMING = 8  # golden sentences that a version translates before anybody else's
 
 
@@ -46,6 +47,8 @@ class Model:
     precision: str
     engine: Engine
     attention: Graph  # that tells what was looked at
+    corpus: str = ""  # what it was trained on, as far as that is known
+    examples: tuple[str, ...] = ()  # sentences to try it with
     users: Users = field(default_factory=Users)  # requests that have found it, and are not finished
 
     def count(self, text: str) -> int:
@@ -92,7 +95,11 @@ def load_model(name: str, number: int, version: Version, settings: EngineSetting
     engine = Engine(runtime, tokenizer.eos_id, settings.queue, settings.prefill_tokens)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
     attention = Graph(version.path(f"{ONNX}/attention.onnx"))
-    model = Model(name, number, tokenizer, lengths, longest, settings.precision, engine, attention)
+    examples = tuple(each.source for each in version.golden[:EXAMPLES])
+    corpus = manifest.quality.corpus or ""
+    model = Model(
+        name, number, tokenizer, lengths, longest, settings.precision, engine, attention, corpus, examples
+    )
     _warm(model, runtime, version.golden[:WARMING])
     return model
 

@@ -39,6 +39,9 @@ class Request:
     end: End | None = None
     error: str = ""  # of a step that failed
     cancelled: bool = False
+    came: float = 0.0  # by the engine's clock, as all times here
+    begun: float | None = None  # when it got its row
+    spoke: float | None = None  # when its first token was there
 
     def expired(self, now: float) -> bool:
         """Whether its deadline has passed."""

@@ -11,7 +11,9 @@ from serving.limits import Limits
 from serving.model import EngineSettings
 from serving.models import Models, listed
 from serving.opening import open_models, places
+from serving.security import Security
 from serving.server import Server
+from serving.traces import traces
 from serving.versions import Versions
 
 Tell = Callable[[str], None]
@@ -19,11 +21,13 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Listening:
-    """Where, and how long it takes to go."""
+    """Where, to whom, and how long it takes to go."""
 
     host: str = "127.0.0.1"
     port: int = 50051
     grace: float = 30.0  # seconds
+    http_port: int | None = 8080  # None: no HTTP
+    security: Security = Security()  # noqa: RUF009
 
 
 async def serve(
@@ -37,12 +41,18 @@ async def serve(
 ) -> bool:
     """Until SIGTERM or SIGINT; a second one ends it at once. -> whether all that was taken was finished.
 
-    What is told is for a machine: the address, once requests are taken there. What is noted is for people.
+    What is told is for a machine: the addresses, once requests are taken there. What is noted is for people.
     Every `watch` seconds the root is looked at again; 0 is never.
     """
     found = places(root)
-    server = Server(limits)
+    tracing = traces()
+    server = Server(limits, listening.security, tracing)
+    for line in listening.security.warnings(listening.host):
+        note(f"warning: {line}")
     port = await server.start(listening.host, listening.port)
+    http_port = listening.http_port
+    if http_port is not None:
+        http_port = await server.start_http(listening.host, http_port)
     going = _signals()
     opening = asyncio.create_task(asyncio.to_thread(open_models, found, settings))
     waiting = asyncio.create_task(going.wait())
@@ -56,12 +66,16 @@ async def serve(
             for line in _described(models):
                 note(line)
             tell(f"serving on {listening.host}:{port}")
+            if http_port is not None:
+                tell(f"http on {listening.host}:{http_port}")
             with versions.watched(watch):
                 await waiting
             note("draining ...")
     finally:
         waiting.cancel()
         done = await server.drain(listening.grace)
+        if tracing is not None:
+            await asyncio.to_thread(tracing.close)
     return done
 
 

@@ -1,17 +1,26 @@
-"""The gRPC server: translation, health and reflection on one port, open when warm, drained when it goes."""
+"""The server: gRPC with health and reflection, HTTP beside it; open when warm, drained when it goes."""
 
 import asyncio
 import logging
+from typing import TYPE_CHECKING
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from serving import access
 from serving.door import Door
+from serving.front import Front
 from serving.handlers import SERVICE, handlers
 from serving.limits import Limits
+from serving.metrics import Metrics
 from serving.models import Models
+from serving.security import Security
 from serving.service import TranslationService
+from serving.traces import Traces
+
+if TYPE_CHECKING:
+    from serving.http.site import Site
 
 _logger = logging.getLogger(__name__)
 
@@ -25,17 +34,31 @@ _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 class Server:
     """start, open, drain: in this order, in one event loop."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        security: Security = Security(),  # noqa: B008
+        traces: Traces | None = None,
+    ) -> None:
+        """`traces`: where a span of each request goes."""
+        self._security = security
         self._door = Door()
+        self._limits = limits
         self._service = TranslationService(limits)
+        self._metrics = Metrics(lambda: self._service.models)
+        told = (self._metrics.count, access.log)  # traces come first: they name the trace for the log
+        self._front = Front(self._door, told if traces is None else (traces.tell, *told))
+        self._healthy = False
+        self._http: Site | None = None
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
             options=[
                 ("grpc.so_reuseport", 0),  # a second server on this port is an error, and no silent rival
                 ("grpc.max_receive_message_length", limits.message_bytes),
-            ]
+            ],
+            interceptors=security.interceptors(),
         )
-        self._server.add_generic_rpc_handlers((handlers(self._service, self._door),))
+        self._server.add_generic_rpc_handlers((handlers(self._service, self._front),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(
             [SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME], self._server
@@ -47,11 +70,23 @@ class Server:
         await self._tell(_NOT_SERVING)
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
-            chosen = self._server.add_insecure_port(place)
+            chosen = self._security.listen(self._server, place)
         except RuntimeError as error:
             raise OSError(f"{place} cannot be listened at: it is taken, or none of this machine") from error
         await self._server.start()
         return chosen
+
+    async def start_http(self, host: str, port: int) -> int:
+        """The same beside it over HTTP, by the same door; likewise."""
+        from serving.http.application import application  # noqa: PLC0415 (the library, when it is needed)
+        from serving.http.site import Site  # noqa: PLC0415
+
+        security = self._security
+        accepts = None if security.tokens is None else security.tokens.accepts
+        tls = None if security.certificates is None else security.certificates.ssl_context()
+        routes = (self._service, self._front, self._metrics, self._limits, lambda: self._healthy)
+        self._http = Site(application(*routes, accepts))
+        return await self._http.start(host, port, tls)
 
     async def open(self, models: Models) -> None:
         """Requests are taken; the models are warm, and are the server's from now on."""
@@ -62,11 +97,14 @@ class Server:
 
     async def drain(self, grace: float) -> bool:
         """Take nothing more, and finish what was taken. -> whether all was, within so many seconds."""
+        self._healthy = False
         await self._health.enter_graceful_shutdown()
         self._door.shut()
         done = await self._door.emptied(grace)
         await self._door.quiet(LAST_WORDS if done else 0)
         await self._server.stop(LAST_WORDS if done else 0)
+        if self._http is not None:
+            await self._http.stop()
         if self._pulse is not None:
             self._pulse.cancel()
         await asyncio.to_thread(self._service.models.stop, LAST_WORDS)
@@ -87,5 +125,6 @@ class Server:
             await asyncio.sleep(PULSE)
 
     async def _tell(self, state: health_pb2.HealthCheckResponse.ServingStatus) -> None:
+        self._healthy = state == _SERVING
         for service in ("", SERVICE):
             await self._health.set(service, state)

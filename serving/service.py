@@ -22,6 +22,7 @@ from serving.lines import divided
 from serving.model import Model
 from serving.models import Models, listed
 from serving.v1 import translation_pb2 as wire
+from serving.visit import follow
 
 SHORT = 500  # characters: to divide a text of so many takes less than a few milliseconds
 
@@ -103,7 +104,9 @@ class TranslationService:
             parts = divided(text, model.count, model.lengths)
         else:  # nobody else waits meanwhile
             parts = await asyncio.to_thread(divided, text, model.count, model.lengths)
-        return Asked(model, parts, options, deadline, self._limits)
+        asked = Asked(model, parts, options, deadline, self._limits)
+        follow(asked)
+        return asked
 
     def _using(self, options: wire.Options) -> AbstractContextManager[Model]:
         return self.models.using(options.model, options.version)

@@ -21,7 +21,7 @@ VERBS = {
     "attention": "the heads of a model at work on a text, to look at",
     "export": "a model as one directory that serves everywhere",
     "verify": "every runtime of an exported version against the model",
-    "serve": "exported models over gRPC",
+    "serve": "exported models over gRPC and HTTP",
     "info": "what a model is: languages, network, scores, versions, files",
     "phrasebook": "sentence pairs of the embedded corpus",
     "walkthrough": "the worked examples of attention, step by step",

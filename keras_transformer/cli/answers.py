@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from keras_transformer.models.translate import Hypothesis
     from keras_transformer.models.translation import TranslationModel
 
-Translate = Callable[[list[str]], Sequence[Any]]  # the parts of lines -> an answer to each
+Translate = Callable[[list[str]], Iterable[Any]]  # the parts of lines -> an answer to each
 Form = Callable[[Parts, list[Any]], str]  # a line and the answers to its parts -> what is printed
 
 

@@ -7,6 +7,7 @@ examples:
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -71,6 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
             "name a file of them with --golden."
         )
     sentences = list(_sentences(arguments, valid))
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # it keeps a packed copy of each weight
     model = load_model(arguments.model)
     _export(arguments, request, sentences, model)
 

@@ -3,10 +3,11 @@
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from keras_transformer.cli import CommandError
 from keras_transformer.cli.answers import Form, Translate, answers
@@ -25,11 +26,21 @@ ONLY_A_RUN = {"beam": 1, "length_penalty": 1.0, "max_tokens": None, "json": Fals
 class Opened(NamedTuple):
     """A MODEL, ready to translate."""
 
-    tokenizer: "Tokenizer"
-    lengths: Lengths
+    languages: str  # as stderr says them
+    divide: Callable[[str], Parts]  # a line, into what is translated by itself
+    longest: int  # tokens of what is not divided
     translate: Translate
     form: Form
     runtime: str = ""  # as stderr says it
+
+    @classmethod
+    def of(
+        cls, tokenizer: "Tokenizer", lengths: Lengths, translate: Translate, form: Form, runtime: str = ""
+    ) -> Self:
+        """One that knows sentences of such lengths."""
+        languages = f" {tokenizer.source_lang} to {tokenizer.target_lang}" if tokenizer.source_lang else ""
+        divide = partial(Parts.of, count=partial(tokens, tokenizer), lengths=lengths)
+        return cls(languages, divide, lengths.longest, translate, form, runtime)
 
 
 def opened(arguments: argparse.Namespace) -> Opened:
@@ -57,7 +68,7 @@ def _trained(arguments: argparse.Namespace) -> Opened:
     if model.tokenizer is None:
         raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
     lengths = lengths_known(arguments.model, model, partial(tokens, model.tokenizer))
-    return Opened(model.tokenizer, lengths, *answers(model, arguments))
+    return Opened.of(model.tokenizer, lengths, *answers(model, arguments))
 
 
 def _exported(arguments: argparse.Namespace) -> Opened:
@@ -66,7 +77,7 @@ def _exported(arguments: argparse.Namespace) -> Opened:
     from export.translator import Translator, lightest
     from keras_transformer.cli.loading import native_logs_held_back
 
-    _refuse_what_only_a_run_can(arguments)
+    refuse_what_only_a_run_can(arguments, "an exported version", "it")
     version = open_exported(arguments.model)
     name = lightest(version)
     if name.format == "saved_model":
@@ -79,7 +90,7 @@ def _exported(arguments: argparse.Namespace) -> Opened:
         raise CommandError(f"{error}.") from error
     lengths = Lengths(**asdict(version.manifest.lengths))
     form = _scored if arguments.scores else _text
-    return Opened(version.tokenizer, lengths, translator.translate, form, f" with {name}")
+    return Opened.of(version.tokenizer, lengths, translator.translate, form, f" with {name}")
 
 
 def tokens(tokenizer: "Tokenizer", text: str) -> int:
@@ -109,8 +120,8 @@ def lengths_known(path: Path, model: "TranslationModel", count: Count) -> Length
     return Lengths(*(min(length, model.network.max_length) for length in known))
 
 
-def _refuse_what_only_a_run_can(arguments: argparse.Namespace) -> None:
-    """The search of a version is inside its files."""
+def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str) -> None:
+    """The search of a version is inside its files; MODEL is of this kind, and `it` was exported."""
     asked = [
         f"--{name.replace('_', '-')}"
         for name, usual in ONLY_A_RUN.items()
@@ -118,8 +129,8 @@ def _refuse_what_only_a_run_can(arguments: argparse.Namespace) -> None:
     ]
     if asked:
         raise CommandError(
-            f"{arguments.model} is an exported version, and translates greedily: leave out "
-            f"{', '.join(asked)}, or name the run that it was exported from."
+            f"{arguments.model} is {kind}, and translates greedily: leave out "
+            f"{', '.join(asked)}, or name the run that {it} was exported from."
         )
 
 

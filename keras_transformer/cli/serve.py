@@ -1,13 +1,15 @@
-"""Serve exported models over gRPC: translation, health and reflection on one port, until SIGTERM.
+"""Serve exported models over gRPC and HTTP: translation, health, reflection, metrics; until SIGTERM.
 
-Once requests are taken, stdout says where. SIGTERM and Ctrl-C drain: health says NOT_SERVING, new requests
-are refused, those that were taken are finished, and the exit status is 0; it is 1 if --grace was not enough
-for them. A second signal ends it at once.
+Once requests are taken, stdout says where: gRPC first, then HTTP. SIGTERM and Ctrl-C drain: health says
+NOT_SERVING, new requests are refused, those that were taken are finished, and the exit status is 0; it is 1
+if --grace was not enough for them. A second signal ends it at once.
 
 examples:
   keras-transformer serve build/demo/models
   keras-transformer serve models/fr-en/1 --port 0 --precision int8
+  keras-transformer serve models --http-port none --log-format json
   keras-transformer serve models --host 0.0.0.0 --slots 64 --queue 4096 --grace 60
+  keras-transformer serve models --host 0.0.0.0 --tls-certificate c.pem --tls-key k.pem --token-file tokens
 """
 
 import argparse
@@ -16,11 +18,24 @@ import logging
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keras_transformer.cli import CommandError
 from keras_transformer.cli.models import at_least_one
 
-NEEDED = ("grpc", "grpc_health", "grpc_reflection", "google.rpc", "onnxruntime", "sentencepiece")
+if TYPE_CHECKING:
+    from serving.security import Security
+
+NEEDED = (
+    "aiohttp",
+    "grpc",
+    "grpc_health",
+    "grpc_reflection",
+    "google.rpc",
+    "onnxruntime",
+    "prometheus_client",
+    "sentencepiece",
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--host",
         default="127.0.0.1",
         metavar="H",
-        help="the address to listen at (127.0.0.1: this machine alone; 0.0.0.0: all who reach it, in clear)",
+        help="the address to listen at (127.0.0.1: this machine alone; 0.0.0.0: all who reach it)",
     )
     where.add_argument(
         "--port",
@@ -43,12 +58,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="50051; 0 is one that is free, and stdout says which",
     )
     where.add_argument(
+        "--http-port",
+        type=_port_or_none,
+        default=8080,
+        metavar="N",
+        help="the same over HTTP, with the metrics: 8080; 0 is one that is free; none is no HTTP",
+    )
+    where.add_argument(
         "--grace",
         type=_seconds,
         default=30.0,
         metavar="S",
         help="seconds that a draining server has to finish what it has taken; then the rest is cut off (30)",
     )
+    _configure_security(parser)
     where.add_argument(
         "--watch",
         type=_seconds,
@@ -96,6 +119,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         4 * 2**20,
         "bytes of a message; a larger one is refused unread, with RESOURCE_EXHAUSTED",
     )
+    log = parser.add_argument_group("the log, on stderr; no text of a request is ever in it")
+    log.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="json is an object a line (text)"
+    )
+    log.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        help="info has a line for each request (warning; info with --log-format json)",
+    )
     parser.set_defaults(misused=parser.error)
 
 
@@ -110,25 +142,58 @@ def run(arguments: argparse.Namespace) -> None:
             "install the package from its clone with its extra `serve`."
         )
     from serving.limits import Limits
+    from serving.logs import configure as configure_log
     from serving.model import EngineSettings, ModelError
     from serving.run import Listening, serve
+    from serving.traces import TracesError
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure_log(arguments.log_format, arguments.log_level)
     settings = EngineSettings(
         arguments.precision, arguments.slots, arguments.queue, arguments.prefill, arguments.threads
     )
     limits = Limits(arguments.characters, arguments.tokens, arguments.segments, arguments.message_bytes)
-    listening = Listening(arguments.host, arguments.port, arguments.grace)
+    listening = Listening(
+        arguments.host, arguments.port, arguments.grace, arguments.http_port, _security(arguments)
+    )
+    note = _note if arguments.log_format == "text" else logging.getLogger("serving").info
     try:
-        served = serve(arguments.directory, settings, limits, listening, _tell, _note, arguments.watch)
+        served = serve(arguments.directory, settings, limits, listening, _tell, note, arguments.watch)
         finished = asyncio.run(served)
-    except ModelError as error:
+    except (ModelError, TracesError) as error:
         raise CommandError(f"{error}.") from error
     if not finished:
         raise CommandError(
             f"some requests were not finished within {arguments.grace:g} s, and were cut off: "
             "give it a longer --grace."
         )
+
+
+def _configure_security(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "who may ask, and how it is encrypted; the files are read again when they change"
+    )
+    for option, meaning in {
+        "--tls-certificate": "the server's certificate, in PEM, with those that lead to its authority",
+        "--tls-key": "its key; TLS alone is spoken then, and without the two nothing is encrypted",
+        "--tls-client-ca": "an authority: only who has a certificate from it is heard",
+        "--token-file": "a bearer token a line, and comments behind #: all but the health asks for one",
+    }.items():
+        group.add_argument(option, type=Path, metavar="F", help=meaning)
+
+
+def _security(arguments: argparse.Namespace) -> "Security":
+    from serving.security import Security
+    from serving.watched import UnusableError
+
+    certificate, key, client_ca = arguments.tls_certificate, arguments.tls_key, arguments.tls_client_ca
+    if (certificate is None) != (key is None):
+        arguments.misused(f"--tls-certificate and --tls-key go together; got {certificate or key} alone")
+    if client_ca is not None and certificate is None:
+        arguments.misused(f"--tls-client-ca needs --tls-certificate and --tls-key; got {client_ca} alone")
+    try:
+        return Security.of(certificate, key, client_ca, arguments.token_file)
+    except UnusableError as error:
+        raise CommandError(f"{error}.") from error
 
 
 def _tell(line: str) -> None:
@@ -153,6 +218,10 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text) < 2**16):
         raise argparse.ArgumentTypeError(f"a port is a number from 0 to 65535; got {text}")
     return int(text)
+
+
+def _port_or_none(text: str) -> int | None:
+    return None if text == "none" else _port(text)
 
 
 def _seconds(text: str) -> float:

@@ -5,22 +5,29 @@ examples:
   keras-transformer translate build/demo/run --input letters.txt > letters.en
   keras-transformer translate build/demo/run --input letters.txt --beam 5 --scores
   keras-transformer translate build/demo/models/fr-en/1 --input letters.txt
+  keras-transformer translate grpc://127.0.0.1:50051 --input letters.txt
 """
 
 import argparse
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from keras_transformer.cli.address import Address, path_or_address
 from keras_transformer.cli.answers import Form, Translate, configure_answers
 from keras_transformer.cli.lines import STANDARD_INPUT, Lines, interrupt_held_back, write_line
-from keras_transformer.cli.opened import opened, tokens
-from keras_transformer.text.sentences import Lengths, Parts
+from keras_transformer.cli.opened import Opened, opened
+from keras_transformer.cli.remote import (
+    configure_remote,
+    connected,
+    refuse_what_only_a_server_needs,
+)
+from keras_transformer.text.sentences import Parts
 
 FIRST_CHUNK, LARGEST_CHUNK = 2**14, 2**18  # bytes
 CHUNK_SECONDS = 5.0  # a chunk that took less is followed by one of twice the size
@@ -30,33 +37,43 @@ LOG_EVERY = 30.0
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument(
-        "model", type=Path, metavar="MODEL", help="a run directory, a .keras file or an exported version"
+        "model",
+        type=path_or_address,
+        metavar="MODEL",
+        help="a run directory, a .keras file, an exported version, or a server: grpc://HOST:PORT, with TLS "
+        "grpcs://HOST:PORT, where it has several models followed by /NAME or /NAME/VERSION",
     )
     parser.add_argument(
         "--input", type=Path, default=STANDARD_INPUT, metavar="F", help="text; - is standard input"
     )
     configure_answers(parser)
+    configure_remote(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Chunks of lines in, as many lines out; what is printed is never lost."""
-    with Lines.of(arguments.input) as lines:
-        tokenizer, lengths, translate, form, runtime = opened(arguments)
-        languages = f" {tokenizer.source_lang} to {tokenizer.target_lang}" if tokenizer.source_lang else ""
+    with Lines.of(arguments.input) as lines, ready(arguments) as model:
         where = " from the terminal; Ctrl-D ends" if lines.from_terminal else " ..."
-        print(f"Translating{languages}{runtime}{where}", file=sys.stderr, flush=True)
-        count = partial(tokens, tokenizer)
+        print(f"Translating{model.languages}{model.runtime}{where}", file=sys.stderr, flush=True)
         if lines.waiting():
-            translate(["."])  # what the first call costs is spent while nobody waits
-        with Progress(lines, lengths) as progress:
+            model.translate(["."])  # what the first call costs is spent while nobody waits
+        with Progress(lines, model.longest) as progress:
             for chunk in chunks(lines):
                 progress.begin()
-                parts = [Parts.of(line, count, lengths) for line in chunk]
-                for line, divided in translated(parts, translate, form):
+                parts = [model.divide(line) for line in chunk]
+                for line, divided in translated(parts, model.translate, model.form):
                     with interrupt_held_back():
                         write_line(line)
                         progress.count(divided)
                 progress.end()
+
+
+def ready(arguments: argparse.Namespace) -> AbstractContextManager[Opened]:
+    """MODEL, where it is."""
+    if isinstance(arguments.model, Address):
+        return connected(arguments)
+    refuse_what_only_a_server_needs(arguments)
+    return nullcontext(opened(arguments))
 
 
 def chunks(lines: Lines) -> Iterator[list[str]]:
@@ -83,8 +100,8 @@ class Progress:
     Where the results go to a terminal they are what is seen to move.
     """
 
-    def __init__(self, lines: Lines, lengths: Lengths) -> None:
-        self._lines, self._lengths = lines, lengths
+    def __init__(self, lines: Lines, longest: int) -> None:
+        self._lines, self._longest = lines, longest
         self._done = self._divided = 0
         self._worked = 0.0  # seconds; waiting for input is none of it
         self._moving = sys.stderr.isatty() and not sys.stdout.isatty()
@@ -122,7 +139,7 @@ class Progress:
             self._say(f"{_counted(self._done, 'line')} done")
         if self._divided:
             self._say(
-                f"{_counted(self._divided, 'sentence')} longer than the {self._lengths.longest} tokens "
+                f"{_counted(self._divided, 'sentence')} longer than the {self._longest} tokens "
                 "that the model learned from: translated in pieces"
             )
 

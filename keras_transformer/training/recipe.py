@@ -18,7 +18,7 @@ class Recipe(Settings):
     """The choices of a run. Every problem is reported at once."""
 
     preset: str = "tiny"
-    dropout: float = 0.2
+    dropout: float = 0.3
     attention_dropout: float = 0.0
     inner_dropout: float = 0.0
     piece_dropout: float = 0.0  # share of the joints of pieces left out, anew each time a pair is seen
@@ -28,7 +28,7 @@ class Recipe(Settings):
     max_tokens: int = 128  # longer sentences are cut there in training
     tokens: int = 8192  # in a step, padding included, of the longer side
     accumulate: int = 1  # micro-batches in a step
-    steps: int = 4600
+    steps: int = 7500
     schedule: str = "cosine"
     peak: float = 5e-3
     warm_up: int = 1000
@@ -135,7 +135,7 @@ def _is_number(value: Any) -> bool:
 def _by_size(pairs: int) -> dict[str, Any]:
     """Small corpora: more dropout, fewer steps. docs/decisions/recipe.md has what was measured."""
     if pairs < 50_000:
-        return {"dropout": 0.2, "steps": 4600}
+        return {"dropout": 0.3, "steps": 7500}
     if pairs < 500_000:
         return {"dropout": 0.15, "steps": 10_000}
     return {"dropout": 0.1, "steps": 50_000}

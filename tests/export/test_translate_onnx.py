@@ -196,7 +196,8 @@ def test_on_a_full_disk_nothing_is_left(
     weight = onnx.TensorProto(name="weight", data_type=onnx.TensorProto.FLOAT, dims=[100, 100])
     graph = onnx.GraphProto(name="small", initializer=[weight])
     with disk_of(20_000), pytest.raises(OSError, match="File too large"):
-        write_onnx(onnx.ModelProto(graph=graph), {"weight": np.ones((100, 100))}, tmp_path / "file.onnx")
+        weights = {"weight": np.ones((100, 100), np.float32)}
+        write_onnx(onnx.ModelProto(graph=graph), weights, tmp_path / "file.onnx")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 @contextmanager
 def process(*options: object) -> Iterator["subprocess.Popen[str]"]:
     """Started; what it says is to be read."""
-    command = [sys.executable, "-m", "keras_transformer", "serve", *map(str, options)]
+    command = [sys.executable, "-m", "keras_transformer", "serve", "--http-port", "0", *map(str, options)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as started:
         try:
@@ -25,8 +25,19 @@ def process(*options: object) -> Iterator["subprocess.Popen[str]"]:
 @contextmanager
 def serving(directory: Path, *options: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """The same, warm. -> with its address."""
-    with process(directory, "--port", 0, *options) as started:
-        line = started.stdout.readline() if started.stdout else ""
-        begin, _, address = line.rstrip("\n").rpartition(" ")
-        assert begin == "serving on", started.communicate(timeout=60)
+    with serving_both(directory, *options) as (started, address, _):
         yield started, address
+
+
+@contextmanager
+def serving_both(directory: Path, *options: object) -> Iterator[tuple["subprocess.Popen[str]", str, str]]:
+    """The same. -> with its addresses: gRPC's, HTTP's."""
+    with process(directory, "--port", 0, *options) as started:
+        yield started, _told(started, "serving on"), _told(started, "http on")
+
+
+def _told(started: "subprocess.Popen[str]", what: str) -> str:
+    line = started.stdout.readline() if started.stdout else ""
+    begin, _, address = line.rstrip("\n").rpartition(" ")
+    assert begin == what, started.communicate(timeout=60)
+    return address

@@ -19,7 +19,7 @@ from serving.models import Models
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.serving.echo import Echo, echo, run, served, until
+from tests.serving.echo import Echo, echo, given_up, run, served, until
 
 SERVING, NOT_SERVING = (
     health_pb2.HealthCheckResponse.SERVING,
@@ -110,7 +110,8 @@ def test_who_asks_at_the_last_moment_is_answered_or_refused_and_never_just_cut_o
 
 def test_what_is_not_finished_within_the_grace_is_cut_off_and_that_is_told() -> None:
     async def scenario() -> None:
-        model = echo(runtime=Echo(held=True))
+        runtime = Echo(held=True)
+        model = echo(runtime=runtime)
         async with started() as (server, channel):
             await server.open(Models([model]))
             call = asyncio.ensure_future(TranslationServiceStub(channel).Translate(ASK))
@@ -118,6 +119,8 @@ def test_what_is_not_finished_within_the_grace_is_cut_off_and_that_is_told() -> 
             assert not await server.drain(0.1)
             with pytest.raises(grpc.aio.AioRpcError):
                 await call
+            runtime.allow(1)
+            await until(lambda: not model.engine.alive)
 
     run(scenario)
 
@@ -188,7 +191,8 @@ def test_a_client_that_knows_nothing_finds_the_contract_by_reflection() -> None:
 
 def test_health_is_answered_while_everything_is_full() -> None:
     async def scenario() -> None:
-        model = echo(runtime=Echo(slots=1, held=True), waiting=20)
+        runtime = Echo(slots=1, held=True)
+        model = echo(runtime=runtime, waiting=20)
         async with served(model) as channel:
             service = TranslationServiceStub(channel)
             calls = [asyncio.ensure_future(service.Translate(ASK)) for _ in range(21)]
@@ -196,6 +200,8 @@ def test_health_is_answered_while_everything_is_full() -> None:
             assert await health(channel) == SERVING
             for call in calls:
                 call.cancel()
+            await until(lambda: given_up(model))
+            runtime.allow(1)
 
     run(scenario)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli import main
+from tests.serving.secured import Files
 
 OPTIONS = {
     "--host": "127.0.0.1",
@@ -59,6 +60,46 @@ def test_wrong_values_are_wrong_usage(
 ) -> None:
     refused(str(tmp_path), f"{option}={value}")
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--tls-certificate", "c.pem"], "--tls-certificate and --tls-key go together; got c.pem alone"),
+        (["--tls-key", "k.pem"], "--tls-certificate and --tls-key go together; got k.pem alone"),
+        (
+            ["--tls-client-ca", "ca.pem"],
+            "--tls-client-ca needs --tls-certificate and --tls-key; got ca.pem alone",
+        ),
+    ],
+)
+def test_half_of_what_encrypts_is_wrong_usage(
+    options: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(str(tmp_path), *options)
+    assert told in capsys.readouterr().err
+
+
+def test_files_that_cannot_be_used_are_failures_before_anything_listens(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = Files(tmp_path)
+    certificate, key = map(str, files.server)
+    pair = ["--tls-certificate", certificate, "--tls-key"]
+    no_file = "cannot be read (No such file or directory): name a file that can"
+    for options, told in [
+        ([*pair, "none.pem"], f"none.pem {no_file}."),
+        ([*pair, str(files.client[1])],
+         f"{files.client[1]} is not the key of {certificate}: name two that belong together."),
+        ([*pair, key, "--tls-client-ca", "none.pem"], f"none.pem {no_file}."),
+        ([*pair, key, "--tls-client-ca", key],
+         f"{key} has no certificate of an authority: name a PEM file that has one."),
+        (["--token-file", "none"], f"none {no_file}."),
+        (["--token-file", str(files.tokens("# x", " "))],
+         f"{tmp_path}/tokens has no token: write one a line, as `openssl rand -hex 32` makes them."),
+    ]:  # fmt: skip
+        assert main(["serve", str(tmp_path), *options]) == 1
+        assert capsys.readouterr().err == f"keras-transformer serve: {told}\n"
 
 
 def test_a_directory_has_to_be_named() -> None:

@@ -1,0 +1,94 @@
+"""Which languages there are, what they are called, and which model translates between two of them."""
+
+from typing import Any
+
+from serving.errors import InvalidError
+from serving.model import Model
+from serving.models import Models
+
+NAMES = {
+    "ar": "Arabic",
+    "bg": "Bulgarian",
+    "ca": "Catalan",
+    "cs": "Czech",
+    "da": "Danish",
+    "de": "German",
+    "el": "Greek",
+    "en": "English",
+    "es": "Spanish",
+    "et": "Estonian",
+    "eu": "Basque",
+    "fa": "Persian",
+    "fi": "Finnish",
+    "fr": "French",
+    "ga": "Irish",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "hr": "Croatian",
+    "hu": "Hungarian",
+    "id": "Indonesian",
+    "is": "Icelandic",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "lt": "Lithuanian",
+    "lv": "Latvian",
+    "nb": "Norwegian Bokmål",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "sk": "Slovak",
+    "sl": "Slovenian",
+    "sr": "Serbian",
+    "sv": "Swedish",
+    "th": "Thai",
+    "tr": "Turkish",
+    "uk": "Ukrainian",
+    "vi": "Vietnamese",
+    "zh": "Chinese",
+}
+
+
+def languages(models: Models) -> list[dict[str, Any]]:
+    """As LibreTranslate lists them; a model of which nobody has said its languages is in none."""
+    targets: dict[str, set[str]] = {}
+    for model in _defaults(models):
+        source, target = _pair(model)
+        if source and target:
+            targets.setdefault(source, set()).add(target)
+    return [
+        {"code": code, "name": NAMES.get(code, code), "targets": sorted(found)}
+        for code, found in sorted(targets.items())
+    ]
+
+
+def choose(models: Models, source: str, target: str, name: str, version: int) -> Model:
+    """The one that is named, or the only one between these languages; an empty language is any."""
+    there = [models.find(name, version)] if name else _defaults(models)
+    found = [model for model in there if source in ("", _pair(model)[0]) and target in ("", _pair(model)[1])]
+    if not found:
+        pairs = ", ".join(
+            sorted({f"{each or 'unknown'} to {other or 'unknown'}" for each, other in map(_pair, there)})
+        )
+        raise InvalidError(
+            "source, target",
+            f"there is no translation from {source or 'any'} to {target or 'any'}; there is {pairs}",
+        )
+    if not source and len({_pair(model)[0] for model in found}) > 1:
+        raise InvalidError(
+            "source",
+            f"it is not found out here, say which: {', '.join(sorted({_pair(each)[0] for each in found}))}",
+        )
+    if len(found) > 1:
+        raise InvalidError("model", f"there are several, name one: {', '.join(each.name for each in found)}")
+    return found[0] if name else models.find(found[0].name, version)
+
+
+def _defaults(models: Models) -> list[Model]:
+    return [models.find(name, 0) for name in models.names]
+
+
+def _pair(model: Model) -> tuple[str, str]:
+    return model.tokenizer.source_lang, model.tokenizer.target_lang

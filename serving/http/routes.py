@@ -1,0 +1,136 @@
+"""What is answered at each address: the fields read, the service asked, its answer told as JSON."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+from aiohttp import web
+
+from serving.errors import Refusal, RefusedError
+from serving.front import Front
+from serving.http import shapes
+from serving.http.bodies import FORM, JSON, Asking, asking, body
+from serving.http.events import Events
+from serving.http.languages import choose, languages
+from serving.metrics import CONTENT_TYPE, Metrics
+from serving.service import TranslationService
+from serving.v1 import translation_pb2 as wire
+from serving.visit import Visit
+
+SECONDS = 60.0  # that a request may take once its body is there
+
+
+class Routes:
+    """Requests come in by the front; the health and the metrics beside it, since they must not wait."""
+
+    def __init__(
+        self, service: TranslationService, front: Front, metrics: Metrics, healthy: Callable[[], bool]
+    ) -> None:
+        self._service = service
+        self._front = front
+        self._metrics = metrics
+        self._healthy = healthy
+
+    def table(self) -> list[web.RouteDef]:
+        """All of them. The page's own, / and /static/, belong here as well."""
+        return [
+            web.get("/languages", self.languages),
+            web.get("/models", self.models),
+            web.get("/healthz", self.health),
+            web.get("/metrics", self.metrics),
+            web.post("/translate", self.translate),
+            web.post("/translate/stream", self.stream),
+            web.post("/attention", self.attention),
+        ]
+
+    async def languages(self, request: web.Request) -> web.Response:
+        """As LibreTranslate has it."""
+        async with self._visited(request, "ListModels"):
+            return _json(languages(self._service.models))
+
+    async def models(self, request: web.Request) -> web.Response:
+        """ListModels, and what to try."""
+        async with self._visited(request, "ListModels"):
+            found = await self._service.list_models(wire.ListModelsRequest(), None)
+            return _json(shapes.models(found, self._service.models))
+
+    async def health(self, request: web.Request) -> web.Response:
+        """As grpc.health.v1 says it."""
+        if self._healthy():
+            return _json({"status": "serving"})
+        return _json({"status": "not serving"}, status=503)
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        """For Prometheus."""
+        return web.Response(body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def translate(self, request: web.Request) -> web.Response:
+        """As LibreTranslate has it: of several texts all, or the error of the first that has one."""
+        content = await body(request, (JSON, FORM))
+        async with self._visited(request, "Translate") as visit:
+            asked = asking(content, request.content_type)
+            options = self._options(asked)
+            if not asked.several:
+                message = wire.TranslateRequest(text=asked.text, options=options)
+                return _json(shapes.translated((await self._service.translate(message, SECONDS)).translation))
+            visit.method = "BatchTranslate"
+            batch = wire.BatchTranslateRequest(texts=asked.texts, options=options)
+            found = await self._service.batch_translate(batch, SECONDS)
+            texts = [_text(place, segment) for place, segment in enumerate(found.segments)]
+            return _json({"translatedText": texts, "model": options.model, "version": options.version})
+
+    async def stream(self, request: web.Request) -> web.StreamResponse:
+        """Server-sent events. What is refused before the first has a status of its own."""
+        content = await body(request, (JSON,))
+        events = Events(request)
+        try:
+            async with self._visited(request, "StreamTranslate"):
+                asked = asking(content, request.content_type)
+                message = wire.StreamTranslateRequest(text=asked.text, options=self._options(asked))
+                async with aclosing(self._service.stream_translate(message, SECONDS)) as answers:
+                    async for each in answers:
+                        if each.text:
+                            await events.send("piece", {"text": each.text})
+                        if each.HasField("translation"):
+                            await events.send("done", shapes.done(each.translation))
+        except RefusedError as error:
+            if not events.begun:
+                raise
+            await events.fail(error.refusal)
+        return events.response
+
+    async def attention(self, request: web.Request) -> web.Response:
+        """All the weights behind one translation."""
+        content = await body(request, (JSON,))
+        async with self._visited(request, "Attend"):
+            asked = asking(content, request.content_type)
+            message = wire.AttendRequest(text=asked.text, options=self._options(asked))
+            found = await self._service.attend(message, SECONDS)
+            text = await asyncio.to_thread(shapes.attended, found)
+            return web.Response(text=text, content_type=JSON)
+
+    @asynccontextmanager
+    async def _visited(self, request: web.Request, method: str) -> AsyncIterator[Visit]:
+        traceparent = request.headers.get("traceparent", "")
+        with self._front.visited(method, "http", SECONDS, traceparent) as visit:
+            async with asyncio.timeout(SECONDS):
+                yield visit
+
+    def _options(self, asked: Asking) -> wire.Options:
+        model = choose(self._service.models, asked.source, asked.target, asked.model, asked.version)
+        return wire.Options(model=model.name, version=model.version)
+
+
+def _json(content: Any, status: int = 200) -> web.Response:
+    text = json.dumps(content, ensure_ascii=False)
+    return web.Response(text=text, status=status, content_type=JSON)
+
+
+def _text(place: int, segment: wire.Segment) -> str:
+    if segment.HasField("translation"):
+        return segment.translation.text
+    error = segment.error
+    retry_after = error.retry_after if error.HasField("retry_after") else None
+    raise RefusedError(Refusal(error.code, f"q[{place}]: {error.message}", error.field, retry_after))

@@ -1,0 +1,286 @@
+"""What a caller gets over HTTP, from a real server whose models say what they hear."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from serving.http import routes
+from serving.limits import Limits
+from serving.models import Models
+from tests.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, until
+from tests.serving.http.site import events, refused, site, started, told
+
+TEXT = "Bonjour. Où est la gare ?\n<b>Merci !</b>"
+ASK = {"q": "Où est la gare ?"}
+
+
+@pytest.mark.parametrize("how", ["json", "data"])
+@pytest.mark.parametrize("source", ["fr", "auto"])
+def test_a_text_is_translated_as_libretranslate_does_it(how: str, source: str) -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            fields = {"q": TEXT, "source": source, "target": "en", "format": "text", "api_key": ""}
+            status, answer = await told(http.post("/translate", **{how: fields}))
+            assert (status, answer) == (200, {"translatedText": TEXT, "model": "fr-en", "version": 3})
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("texts", [[], ["Merci !"], ["Bonjour.", "", TEXT]])
+def test_a_list_comes_back_as_a_list(texts: list[str]) -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            status, answer = await told(http.post("/translate", json={"q": texts}))
+            assert (status, answer) == (200, {"translatedText": texts, "model": "fr-en", "version": 3})
+
+    run(scenario)
+
+
+def test_the_model_is_found_by_its_languages_or_by_its_name_and_version() -> None:
+    async def scenario() -> None:
+        async with site(echo("one", 1), echo("one", 2), echo("two", 1)) as http:
+            for fields, answered in (
+                ({"model": "one"}, ("one", 2)),
+                ({"model": "one", "version": 1}, ("one", 1)),
+                ({"model": "two", "source": "fr", "target": "en"}, ("two", 1)),
+            ):
+                _, answer = await told(http.post("/translate", json={**ASK, **fields}))
+                assert (answer["model"], answer["version"]) == answered
+            _, answer = await told(http.post("/translate", data={**ASK, "model": "one", "version": "1"}))
+            assert answer["version"] == 1
+            assert await refused(http.post("/translate", json=ASK), 400) == (
+                "model: there are several, name one: one, two"
+            )
+            for fields in ({"source": "de"}, {"target": "de"}, {"model": "one", "target": "fr"}):
+                message = await refused(http.post("/translate", json={**ASK, **fields}), 400)
+                assert message.endswith("there is fr to en")
+            message = await refused(http.post("/translate", json={**ASK, "model": "three"}), 404)
+            assert message == "there is no model 'three'; there is one, two"
+            message = await refused(http.post("/translate", json={**ASK, "model": "one", "version": 9}), 404)
+            assert message == "one has no version 9, it has 1, 2"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({}, "q: it is missing: the text to translate"),
+        ({"q": 7}, "q: it must be a string, or a list of such"),
+        ({"q": ["a", None]}, "q: it must be a string, or a list of such"),
+        ({"q": "a\ud800"}, "q: it has half of a surrogate pair, which is no text"),
+        ({"q": "a", "format": "html"}, 'format: it must be "text": html is not translated'),
+        ({"q": "a", "target": ["en"]}, "target: it must be a string"),
+        ({"q": "a", "version": -1}, "version: it must be a number from 0"),
+        ({"q": "a", "version": True}, "version: it must be a number from 0"),
+        ({"q": "a", "version": 2**64}, "version: it must be a number from 0"),
+        (
+            {"q": "a", "x": 1},
+            "body: it has fields that are unknown; there are q, source, target, format, model, version",
+        ),
+        (["a"], "body: it must be a JSON object"),
+        ({"q": "a" * 5001}, "text: it has 5,001 characters, and 5,000 are taken: divide it"),
+        ({"q": ["a"] * 129}, "texts: there are 129, and 128 are taken: send several batches"),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_told(fields: Any, why: str) -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            assert await refused(http.post("/translate", json=fields), 400) == why
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("place", ["/translate/stream", "/attention"])
+def test_where_one_text_is_taken_a_list_is_refused(place: str) -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            message = await refused(http.post(place, json={"q": ["a"]}), 400)
+            assert message == "q: one text is taken here, and no list"
+
+    run(scenario)
+
+
+def test_of_a_list_the_first_error_is_told() -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            texts = ["Bonjour.", UNSPEAKABLE, "a" * 5001]
+            message = await refused(http.post("/translate", json={"q": texts}), 500)
+            assert message == "q[1]: the model failed at this text"
+
+    run(scenario)
+
+
+def test_a_stream_tells_its_pieces_and_then_the_whole() -> None:
+    async def scenario() -> None:
+        runtime = Echo(held=True)
+        async with site(echo("fr-en", 3, runtime)) as http, asyncio.TaskGroup() as group:
+            opening = group.create_task(http.post("/translate/stream", json={**ASK, "target": "en"}))
+            runtime.allow(3)
+            response = await opening
+            assert (response.status, response.content_type) == (200, "text/event-stream")
+            found = events(response)
+            pieces = [await anext(found)]
+            runtime.allow(100)
+            pieces += [each async for each in found]
+            *pieces, (last, whole) = pieces
+            assert len(pieces) > 1
+            assert {kind for kind, _ in pieces} == {"piece"}
+            assert "".join(data["text"] for _, data in pieces) == ASK["q"]
+            assert (last, whole) == (
+                "done",
+                {"translatedText": ASK["q"], "model": "fr-en", "version": 3, "finishReason": "stop"},
+            )
+
+    run(scenario)
+
+
+def test_a_stream_that_fails_midway_says_so_and_one_that_fails_before_has_a_status() -> None:
+    async def scenario() -> None:
+        runtime = Echo(held=True)
+        async with site(echo(runtime=runtime)) as http:
+            message = await refused(http.post("/translate/stream", json={**ASK, "model": "x"}), 404)
+            assert message == "there is no model 'x'; there is echo"
+            opening = asyncio.ensure_future(
+                http.post("/translate/stream", json={"q": f"Où est la gare ?\n{UNSPEAKABLE}"})
+            )
+            runtime.allow(3)
+            found = events(await opening)
+            assert (await anext(found))[0] == "piece"
+            runtime.allow(100)
+            assert [each async for each in found][-1] == (
+                "error",
+                {"error": "the model failed at this text", "status": 500},
+            )
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("place", ["/translate", "/translate/stream"])
+def test_who_goes_away_leaves_the_row_within_a_step(place: str) -> None:
+    async def scenario() -> None:
+        runtime = Echo(held=True)
+        model = echo(runtime=runtime)
+        async with site(model) as http:
+            asking = asyncio.ensure_future(http.post(place, json=ASK))
+            await until(lambda: model.engine.running == 1)
+            asking.cancel()
+            await until(lambda: given_up(model))
+            runtime.allow(1)
+            await until(lambda: model.engine.running == 0)
+            assert runtime.steps <= 1
+
+    run(scenario)
+
+
+def test_who_stops_reading_a_stream_leaves_the_row() -> None:
+    async def scenario() -> None:
+        runtime = Echo(held=True)
+        model = echo(runtime=runtime)
+        async with site(model) as http:
+            runtime.allow(2)
+            response = await http.post("/translate/stream", json=ASK)
+            await anext(events(response))
+            response.close()
+            await until(lambda: given_up(model))
+            runtime.allow(1)
+            await until(lambda: model.engine.running == 0)
+
+    run(scenario)
+
+
+def test_a_request_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "SECONDS", 0.05)
+
+    async def scenario() -> None:
+        runtime = Echo(held=True)
+        model = echo(runtime=runtime)
+        async with site(model) as http:
+            assert await refused(http.post("/translate", json=ASK), 504) == "the deadline passed"
+            assert given_up(model)
+            runtime.allow(1)
+            await until(lambda: model.engine.running == 0)
+
+    run(scenario)
+
+
+def test_a_queue_that_is_full_is_told_with_when_to_come_again() -> None:
+    async def scenario() -> None:
+        runtime = Echo(slots=1, held=True)
+        model = echo(runtime=runtime, waiting=1)
+        async with site(model) as http:
+            first = asyncio.ensure_future(http.post("/translate", json=ASK))
+            await until(lambda: model.engine.running == 1)
+            second = asyncio.ensure_future(http.post("/translate", json=ASK))
+            await until(lambda: model.engine.waiting == 1)
+            async with http.post("/translate", json=ASK) as response:
+                assert (response.status, response.headers["Retry-After"]) == (429, "1")
+                assert (await response.json())["error"] == "1 requests are waiting, and 1 may"
+            runtime.allow(100)
+            assert [(await call).status for call in (first, second)] == [200, 200]
+
+    run(scenario)
+
+
+def test_before_it_is_warm_a_server_answers_for_its_health_alone() -> None:
+    async def scenario() -> None:
+        async with started() as (server, http):
+            assert await told(http.get("/healthz")) == (503, {"status": "not serving"})
+            async with http.get("/metrics") as response:
+                assert response.status == 200
+            async with http.post("/translate", json=ASK) as response:
+                assert (response.status, response.headers["Retry-After"]) == (503, "1")
+                assert (await response.json())["error"] == "the server is getting ready: repeat it"
+            await refused(http.get("/languages"), 503)
+            await server.open(Models([echo()]))
+            assert await told(http.get("/healthz")) == (200, {"status": "serving"})
+
+    run(scenario)
+
+
+def test_a_server_that_goes_says_so_refuses_and_finishes_its_streams() -> None:
+    async def scenario() -> None:
+        runtime = Echo(held=True)
+        async with started() as (server, http):
+            await server.open(Models([echo(runtime=runtime)]))
+            runtime.allow(2)
+            found = events(await http.post("/translate/stream", json=ASK))
+            await anext(found)
+            draining = asyncio.create_task(server.drain(20))
+            while (await told(http.get("/healthz")))[0] == 200:
+                pass
+            assert await refused(http.post("/translate", json=ASK), 503) == (
+                "the server is going: repeat it elsewhere"
+            )
+            runtime.allow(100)
+            assert [kind async for kind, _ in found][-1] == "done"
+            assert await draining
+
+    run(scenario)
+
+
+def test_languages_and_models_are_listed() -> None:
+    async def scenario() -> None:
+        models = Models([echo("one", 1), echo("one", 2)], {("one", 3): "it is damaged"})
+        async with started(Limits(characters=7)) as (server, http):
+            await server.open(models)
+            assert await told(http.get("/languages")) == (
+                200,
+                [{"code": "fr", "name": "French", "targets": ["en"]}],
+            )
+            _, listed = await told(http.get("/models"))
+            (one,) = listed["models"]
+            assert (one["name"], one["default"]) == ("one", 2)
+            first, second, third = one["versions"]
+            assert first == {**second, "version": 1}
+            assert (second["state"], second["source"], second["target"]) == ("serving", "fr", "en")
+            assert (third["version"], third["state"], third["reason"]) == (3, "unavailable", "it is damaged")
+            assert listed["limits"] == {
+                "characters": 7,
+                "tokens": 2048,
+                "segments": 128,
+                "messageBytes": 4194304,
+            }
+
+    run(scenario)
