@@ -1,23 +1,15 @@
 """Who is turned away, and how: errors are JSON, and every answer has the headers."""
 
-import asyncio
 import json
 
 import aiohttp
 import pytest
 
-from serving.access import log
-from serving.door import Door
-from serving.front import Front
 from serving.http import bodies
-from serving.http.application import application
 from serving.http.guard import HEADERS
 from serving.http.site import Site
 from serving.limits import Limits
-from serving.metrics import Metrics
-from serving.models import Models
-from serving.service import TranslationService
-from tests.serving.echo import echo, run
+from tests.serving.echo import run
 from tests.serving.http.site import refused, sent, site, told
 
 EVIL = "<script>alert(1)</script>"
@@ -131,33 +123,6 @@ def test_pages_of_other_origins_may_not_post(place: str) -> None:
                 await refused(http.post(place, json=ASK, headers={"Origin": origin}), 403)
             status, _ = await told(http.post("/translate", json=ASK, headers={"Origin": own}))
             assert status == 200
-
-    run(scenario)
-
-
-def test_where_tokens_are_needed_only_the_health_is_told_without() -> None:
-    async def scenario() -> None:
-        limits, door = Limits(), Door()
-        service = TranslationService(limits)
-        service.models = Models([echo()])
-        door.open()
-        front, metrics = Front(door, [log]), Metrics(lambda: service.models)
-        place = Site(
-            application(service, front, metrics, limits, lambda: True, lambda header: header == "Bearer a")
-        )
-        port = await place.start("127.0.0.1", 0)
-        try:
-            async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
-                assert (await told(http.get("/healthz")))[0] == 200
-                for call in (http.get("/metrics"), http.get("/models"), http.post("/translate", json=ASK)):
-                    assert "Authorization: Bearer TOKEN" in await refused(call, 401)
-                for header in ("Bearer b", "a", "Bearer a, Bearer a"):
-                    await refused(http.get("/languages", headers={"Authorization": header}), 401)
-                good = {"Authorization": "Bearer a"}
-                assert (await told(http.post("/translate", json=ASK, headers=good)))[0] == 200
-        finally:
-            await place.stop()
-            await asyncio.to_thread(service.models.stop, 1)
 
     run(scenario)
 
