@@ -3,12 +3,13 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from serving.batch import Batch
-from serving.requests import End, Queue, Request
+from serving.pace import Pace
+from serving.requests import End, Queue, QueueFullError, Request
 from serving.runtime import Runtime
 
 _logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class Engine:
         self.counts = Counts()
         self._batch = Batch(runtime, end_id)
         self._queue = Queue(most_waiting)
+        self._pace = Pace(runtime.slots)
         self._prefill_tokens = prefill_tokens
         self._clock = clock
         self._changed = threading.Condition()
@@ -76,10 +78,14 @@ class Engine:
         return self._queue.most
 
     def submit(self, *requests: Request) -> None:
-        """Take all, or raise QueueFullError or EngineStoppedError; on_end comes once for each taken."""
+        """Take all, or raise QueueFullError or EngineStoppedError; on_end comes once for each taken.
+
+        What could hardly be answered before its deadline is as if there were no room for it.
+        """
         with self._changed:
             if self._stopping is not None or not self.alive:
                 raise EngineStoppedError("the engine takes no more requests")
+            self._check_in_time(requests)
             self._queue.put(*requests)
             self._changed.notify()
 
@@ -98,6 +104,15 @@ class Engine:
             self._changed.notify()
         self._thread.join(timeout)
         return not self.alive
+
+    def _check_in_time(self, requests: Sequence[Request]) -> None:
+        now = self._clock()
+        for place, request in enumerate(requests):
+            ahead = place + self._queue.ahead_of(request.priority)
+            if request.deadline is not None and not self._pace.in_time(ahead, request.deadline - now):
+                raise QueueFullError(
+                    f"{ahead:,} requests are waiting, too many for the deadline", self._pace.wait(ahead)
+                )
 
     def _run(self) -> None:
         try:
@@ -118,6 +133,8 @@ class Engine:
     def _turn(self) -> None:
         now = self._clock()
         chosen, lost = self._chosen(now)
+        for request in chosen:
+            request.begun = now
         self._tell(lost)
         self._tell(self._batch.admit(chosen))
         spoke, ended = self._batch.step(now)
@@ -126,6 +143,9 @@ class Engine:
         for request in spoke:
             if request.on_token is not None:
                 request.on_token(request)
+        for request in ended:
+            if request.end in (End.STOP, End.LENGTH):
+                self._pace.answered(self._clock() - request.begun)
         self._tell(ended)
 
     def _chosen(self, now: float) -> tuple[list[Request], list[Request]]:

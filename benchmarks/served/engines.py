@@ -1,7 +1,8 @@
 """Those compared behind the same front: continuous batches, static ones, and CTranslate2's."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from export.layout import CTRANSLATE2, ONNX
 from export.manifest import Version
@@ -10,6 +11,10 @@ from keras_transformer.text.tokenizer import Tokenizer
 from serving.engine import Engine
 from serving.model import Model
 from serving.requests import End, Request
+from serving.runtime import LogProbs, Tokens
+
+if TYPE_CHECKING:
+    from serving.onnx_runtime import OnnxRuntime
 
 NAMES = ("continuous", "static", "ctranslate2_int8")
 GATHERING = 0.002  # seconds that a batch which is not full waits for others
@@ -30,7 +35,7 @@ def model(name: str, version: Version, precision: str, rows: int, queue: int) ->
         if name == "continuous":
             engine = Engine(runtime, tokenizer.eos_id, queue)
         else:
-            engine = Static(runtime, tokenizer.eos_id, queue, WITHOUT_LIMIT)
+            engine = Static(_Staying(runtime), tokenizer.eos_id, queue, WITHOUT_LIMIT)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
     attention = version.path(f"{ONNX}/attention.onnx")
     return Model("model", 1, tokenizer, lengths, longest, precision, engine.start(), attention)
@@ -39,18 +44,21 @@ def model(name: str, version: Version, precision: str, rows: int, queue: int) ->
 class Static(Engine):
     """A batch is gathered, decoded until its last row is done, and answered then; nobody joins it.
 
-    Rows that are done take no further part in its steps, which is kinder than a batch that drags them along.
+    Rows that are done stay until then, as in a graph that has its loop inside.
     """
 
     def _turn(self) -> None:
         self._gather()
-        chosen, ended = self._chosen(self._clock())
+        begun = self._clock()
+        chosen, ended = self._chosen(begun)
         ended += self._batch.admit(chosen)
         while self._batch.rows:
             turn = self._batch.step(self._clock())
             self.counts.steps += bool(turn.spoke)
             self.counts.tokens += len(turn.spoke)
             ended += turn.ended
+        for _ in chosen:
+            self._pace.answered(self._clock() - begun)
         self._tell(ended)
 
     def _gather(self) -> None:
@@ -81,7 +89,7 @@ class CTranslate2(Engine):
         if not chosen:
             return
         chosen.sort(key=lambda request: len(request.source))
-        self._batch.rows = chosen
+        self._batch.rows, begun = chosen, self._clock()
         found = self._translator.translate_batch(
             [[self._source[number] for number in request.source] for request in chosen],
             beam_size=1,
@@ -92,6 +100,7 @@ class CTranslate2(Engine):
         self._batch.rows = []
         for request, result in zip(chosen, found, strict=True):
             self._answer(request, [self._ids[piece] for piece in result.hypotheses[0]])
+            self._pace.answered(self._clock() - begun)
         self.counts.steps += 1
         self._tell(chosen)
 
@@ -100,6 +109,35 @@ class CTranslate2(Engine):
         request.log_probs = [0.0] * len(request.tokens)  # it was not asked for scores
         request.end = End.STOP if request.tokens[-1:] == [self._batch.end_id] else End.LENGTH
         self.counts.tokens += len(request.tokens)
+
+
+class _Staying:
+    """Rows that have retired go on with the others until all have."""
+
+    def __init__(self, runtime: "OnnxRuntime") -> None:
+        self.slots = runtime.slots
+        self._runtime = runtime
+        self._all = 0
+        self._going: list[int] = []  # which of all each row is
+
+    def admit(self, sources: Sequence[Sequence[int]]) -> None:
+        self._runtime.admit(sources)
+        self._going += range(self._all, self._all + len(sources))
+        self._all += len(sources)
+
+    def step(self) -> tuple[Tokens, LogProbs]:
+        tokens, log_probs = self._runtime.step()
+        return tokens[self._going], log_probs[self._going]
+
+    def step_alone(self, row: int) -> tuple[int, float]:
+        return self._runtime.step_alone(self._going[row])
+
+    def retire(self, row: int) -> None:
+        self._going[row] = self._going[-1]
+        self._going.pop()
+        while self._all and not self._going:
+            self._all -= 1
+            self._runtime.retire(self._all)
 
 
 class _Rows:
