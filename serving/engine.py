@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -85,9 +85,18 @@ class Engine:
         with self._changed:
             if self._stopping is not None or not self.alive:
                 raise EngineStoppedError("the engine takes no more requests")
-            self._check_in_time(requests)
+            for place, request in enumerate(requests):
+                self.check_room(request.priority, request.deadline, place)
             self._queue.put(*requests)
             self._changed.notify()
+
+    def check_room(self, priority: int, deadline: float | None, others: int = 0) -> None:
+        """Raise what `submit` would, while nothing is spent on a request yet; `others` come with it."""
+        ahead = others + self._queue.ahead_of(priority)
+        wait = self._pace.wait(ahead)
+        self._queue.check_room(others + 1, wait)
+        if deadline is not None and not self._pace.in_time(ahead, deadline - self._clock()):
+            raise QueueFullError(f"{ahead:,} requests are waiting, too many for the deadline", wait)
 
     def cancel(self, request: Request) -> None:
         """Its room in the queue is free at once, its row within a step."""
@@ -104,15 +113,6 @@ class Engine:
             self._changed.notify()
         self._thread.join(timeout)
         return not self.alive
-
-    def _check_in_time(self, requests: Sequence[Request]) -> None:
-        now = self._clock()
-        for place, request in enumerate(requests):
-            ahead = place + self._queue.ahead_of(request.priority)
-            if request.deadline is not None and not self._pace.in_time(ahead, request.deadline - now):
-                raise QueueFullError(
-                    f"{ahead:,} requests are waiting, too many for the deadline", self._pace.wait(ahead)
-                )
 
     def _run(self) -> None:
         try:

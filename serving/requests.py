@@ -74,10 +74,14 @@ class Queue:
         """How many go before one that comes with it."""
         return sum(count for each, count in self._of_priority.items() if each >= priority)
 
+    def check_room(self, count: int, wait: float = 0.0) -> None:
+        """For so many more; or QueueFullError."""
+        if len(self) + count > self.most:
+            raise QueueFullError(f"{len(self):,} requests are waiting, and {self.most:,} may", wait)
+
     def put(self, *requests: Request) -> None:
         """All of them or none; the check and the count are one step."""
-        if len(self) + len(requests) > self.most:
-            raise QueueFullError(f"{len(self):,} requests are waiting, and {self.most:,} may")
+        self.check_room(len(requests))
         for request in requests:
             heapq.heappush(self._heap, (-request.priority, next(self._numbers), request))
             self._waiting.add(request)

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import asdict
+from functools import cache
 
 from serving.answers import (
     add_alignment,
@@ -13,7 +14,7 @@ from serving.answers import (
     listed_model,
     translation,
 )
-from serving.asked import Asked, Said
+from serving.asked import Asked, Said, priority
 from serving.attention import Attended, Attention
 from serving.errors import refusal
 from serving.limits import Limits
@@ -96,10 +97,12 @@ class TranslationService:
         deadline = None if remaining is None else time.monotonic() + remaining
         model = self._model(options)
         self._limits.check_text(text)
+        model.engine.check_room(priority(options), deadline)  # a refusal costs as little as can be
+        count = cache(model.count)
         if len(text) <= SHORT:
-            parts = divided(text, model.count, model.lengths)
+            parts = divided(text, count, model.lengths)
         else:  # nobody else waits meanwhile
-            parts = await asyncio.to_thread(divided, text, model.count, model.lengths)
+            parts = await asyncio.to_thread(divided, text, count, model.lengths)
         return Asked(model, parts, options, deadline, self._limits)
 
     def _model(self, options: wire.Options) -> Model:
