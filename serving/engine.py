@@ -45,7 +45,7 @@ class Engine:
         self.counts = Counts()
         self._batch = Batch(runtime, end_id)
         self._queue = Queue(most_waiting)
-        self._pace = Pace(runtime.slots)
+        self._pace = Pace()
         self._prefill_tokens = prefill_tokens
         self._clock = clock
         self._changed = threading.Condition()
@@ -143,9 +143,9 @@ class Engine:
         for request in spoke:
             if request.on_token is not None:
                 request.on_token(request)
+        rows = len(ended) + self.running
         for request in ended:
-            if request.end in (End.STOP, End.LENGTH):
-                self._pace.answered(self._clock() - request.begun)
+            self._pace.left(self._clock() - request.begun, rows, request.end in (End.STOP, End.LENGTH))
         self._tell(ended)
 
     def _chosen(self, now: float) -> tuple[list[Request], list[Request]]:

@@ -58,7 +58,7 @@ class Static(Engine):
             self.counts.tokens += len(turn.spoke)
             ended += turn.ended
         for _ in chosen:
-            self._pace.answered(self._clock() - begun)
+            self._pace.left(self._clock() - begun, len(chosen))
         self._tell(ended)
 
     def _gather(self) -> None:
@@ -100,7 +100,7 @@ class CTranslate2(Engine):
         self._batch.rows = []
         for request, result in zip(chosen, found, strict=True):
             self._answer(request, [self._ids[piece] for piece in result.hypotheses[0]])
-            self._pace.answered(self._clock() - begun)
+            self._pace.left(self._clock() - begun, len(chosen))
         self.counts.steps += 1
         self._tell(chosen)
 
