@@ -1,5 +1,6 @@
 """What gRPC calls: bytes in, the method of the service asked, every error told as a status."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, TypeVar
@@ -42,6 +43,8 @@ def handlers(service: TranslationService, door: Door) -> grpc.GenericRpcHandler:
                     async with aclosing(asked) as answers:
                         async for each in answers:
                             await context.write(each)
+            except grpc.aio.InternalError as error:  # of the write: the caller has gone while it did not read
+                raise asyncio.CancelledError from error
             except Exception as error:
                 await _abort(context, error)
 
