@@ -86,6 +86,7 @@ bench: bench-env  ## side by side with the peers
 	$(BIN)/python benchmarks/decoding.py
 	$(BIN)/python benchmarks/runtimes.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/serving.py
 
 clean:  ## remove what was made; the environment stays
 	rm -rf build

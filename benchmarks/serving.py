@@ -33,7 +33,7 @@ from served.processes import Callers, Side
 
 CONTINUOUS, STATIC, CTRANSLATE2 = "continuous", "static", "ctranslate2_int8"
 BATCHES = (16, 32, 64)  # of CTranslate2
-LOADS, OVERLOADS = (0.5, 0.7, 0.85, 1.0, 1.3, 2.0), (1, 2, 5, 10)
+LOADS, OVERLOADS = (0.5, 0.75, 1.0, 1.4, 2.0), (1, 2, 5, 10)
 OBJECTIVE = 20  # times what one text takes
 LIGHT = 0.3  # of the static side's throughput
 UNDER_WAY = 4  # times the rows

@@ -11,6 +11,7 @@ from keras_transformer.text.phrasebook import phrasebook
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.serving.counts import counts
+from tests.serving.echo import Echo, echo, run, stub, until
 from tests.serving.process import descriptors, megabytes, serving
 
 TEXTS = [pair.source for pair in phrasebook("fr-en", "test", 25)]
@@ -24,6 +25,30 @@ def retry_after(error: grpc.aio.AioRpcError) -> float:
     found = RetryInfo()
     assert detail.Unpack(found)
     return found.retry_delay.ToTimedelta().total_seconds()
+
+
+def test_a_refusal_comes_before_anything_is_done_with_the_text() -> None:
+    counted: list[str] = []
+
+    async def scenario() -> None:
+        runtime = Echo(slots=1, held=True)
+        model = echo(runtime=runtime, waiting=1)
+        async with stub(model) as service:
+            calls = [asyncio.ensure_future(service.Translate(wire.TranslateRequest(text="a")))]
+            await until(lambda: model.engine.running == 1)
+            calls.append(asyncio.ensure_future(service.Translate(wire.TranslateRequest(text="b"))))
+            await until(lambda: model.engine.waiting == 1)
+            object.__setattr__(model, "count", counted.append)
+            try:
+                await service.Translate(wire.TranslateRequest(text="c"))
+                raise AssertionError("it was answered")
+            except grpc.aio.AioRpcError as error:
+                assert retry_after(error) > 0
+            runtime.allow(100)
+            assert [(await call).translation.text for call in calls] == ["a", "b"]
+
+    run(scenario)
+    assert counted == []
 
 
 @counts(3_000, 50_000)
