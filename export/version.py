@@ -1,5 +1,6 @@
 """A model as a version directory: the formats asked for, held against the model before it appears."""
 
+import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,13 +26,13 @@ from export.manifest import (
     Vocabulary,
     open_version,
 )
-from export.memory import give_back
 from export.request import Origin, Request
 from export.runtimes.ask import THREADS
 from export.sums import sums
 from export.verify import certificate
 from export.writers import Writer, writers
 from keras_transformer import __version__
+from keras_transformer.memory import give_back
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -69,7 +70,7 @@ def export_version(
     with making_alone(output) as directory:
         tell(f"translating {len(sentences.golden):,} golden sentences ...")
         golden = golden_answers(model, tokenizer, sentences.golden)
-        give_back()
+        _forget()
         (directory / GOLDEN).write_bytes(golden_lines(golden))
         tokenizer.save(directory / TOKENIZER)
         calibration = [each.source for each in sentences.calibration]
@@ -90,8 +91,14 @@ def _run(writer: Writer, model: TranslationModel, directory: Path, tell: Tell) -
         writer.write(model, directory)
     except tf.errors.OpError as error:  # how TensorFlow says that a file cannot be written
         raise ExportError(f"{writer.name} could not be written: {error.message}") from error
-    give_back()
+    _forget()
     tell(f"  {(_bytes(directory) - before) / 1e6:.1f} MB in {time.monotonic() - begun:.1f} s")
+
+
+def _forget() -> None:
+    """TensorFlow's graphs are large, and refer to themselves."""
+    gc.collect()
+    give_back()
 
 
 def _bytes(directory: Path) -> int:

@@ -22,6 +22,13 @@ PRIORITIES = {
 }
 
 
+def priority(options: wire.Options) -> int:
+    """As the engine has it."""
+    if options.priority not in PRIORITIES:
+        raise InvalidError("options.priority", f"there is no priority {options.priority}")
+    return PRIORITIES[options.priority]
+
+
 class Said(NamedTuple):
     """What the model has said so far."""
 
@@ -36,13 +43,9 @@ class Asked:
         self, model: Model, parts: Parts, options: wire.Options, deadline: float | None, limits: Limits
     ) -> None:
         """`deadline`: by the engine's clock."""
-        if options.priority not in PRIORITIES:
-            raise InvalidError("options.priority", f"there is no priority {options.priority}")
         self.model = model
         self.parts = parts
-        self.requests = model.requests(
-            parts.texts, options.max_output_tokens, PRIORITIES[options.priority], deadline
-        )
+        self.requests = model.requests(parts.texts, options.max_output_tokens, priority(options), deadline)
         tokens = sum(len(request.source) for request in self.requests)
         limits.check_tokens(tokens, len(self.requests), model.engine.most_waiting)
         self._most_tokens = options.max_output_tokens or sum(each.most_tokens for each in self.requests)

@@ -10,7 +10,8 @@ from typing import Self
 
 from serving.batch import Batch
 from serving.histogram import Histogram
-from serving.requests import End, Queue, Request
+from serving.pace import Pace
+from serving.requests import End, Queue, QueueFullError, Request
 from serving.runtime import Runtime
 
 _logger = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ class Engine:
         self.counts = Counts()
         self._batch = Batch(runtime, end_id)
         self._queue = Queue(most_waiting)
+        self._pace = Pace()
         self._prefill_tokens = prefill_tokens
         self._clock = clock
         self._changed = threading.Condition()
@@ -98,15 +100,28 @@ class Engine:
         return self._queue.most
 
     def submit(self, *requests: Request) -> None:
-        """Take all, or raise QueueFullError or EngineStoppedError; on_end comes once for each taken."""
+        """Take all, or raise QueueFullError or EngineStoppedError; on_end comes once for each taken.
+
+        What could hardly be answered before its deadline is as if there were no room for it.
+        """
         with self._changed:
             if self._stopping is not None or not self.alive:
                 raise EngineStoppedError("the engine takes no more requests")
+            for place, request in enumerate(requests):
+                self.check_room(request.priority, request.deadline, place)
             self._queue.put(*requests)
             now = self._clock()
             for request in requests:
                 request.came = now
             self._changed.notify()
+
+    def check_room(self, priority: int, deadline: float | None, others: int = 0) -> None:
+        """Raise what `submit` would, while nothing is spent on a request yet; `others` come with it."""
+        ahead = others + self._queue.ahead_of(priority)
+        wait = self._pace.wait(ahead)
+        self._queue.check_room(others + 1, wait)
+        if deadline is not None and not self._pace.in_time(ahead, deadline - self._clock()):
+            raise QueueFullError(f"{ahead:,} requests are waiting, too many for the deadline", wait)
 
     def cancel(self, request: Request) -> None:
         """Its room in the queue is free at once, its row within a step."""
@@ -143,6 +158,8 @@ class Engine:
     def _turn(self) -> None:
         now = self._clock()
         chosen, lost = self._chosen(now)
+        for request in chosen:
+            request.begun = now
         self._tell(lost)
         self._tell(self._batch.admit(chosen))
         spoke, ended = self._batch.step(now)
@@ -150,12 +167,15 @@ class Engine:
         for request in spoke:
             if request.on_token is not None:
                 request.on_token(request)
+        rows = len(ended) + self.running
+        for request in ended:
+            took = self._clock() - (request.begun or now)
+            self._pace.left(took, rows, request.end in (End.STOP, End.LENGTH))
         self._tell(ended)
 
     def _measure(self, began: float, chosen: list[Request], spoke: int) -> None:
         now, counts = self._clock(), self.counts
         for request in chosen:
-            request.begun = began
             counts.queue_seconds.observe(began - request.came)
             if request.tokens:
                 request.spoke = now

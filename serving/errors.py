@@ -15,7 +15,7 @@ from serving.v1 import translation_pb2 as wire
 
 _logger = logging.getLogger(__name__)
 
-RETRY_AFTER = 0.25  # seconds: a queue that is full has moved on by then
+RETRY_AFTER = 0.25  # seconds at least: a queue that is full has moved on by then
 
 
 class InvalidError(ValueError):
@@ -100,7 +100,7 @@ def refusal(error: Exception) -> Refusal:
         case UnknownModelError():
             return Refusal(Code.NOT_FOUND, str(error))
         case QueueFullError():
-            return Refusal(Code.RESOURCE_EXHAUSTED, str(error), retry_after=RETRY_AFTER)
+            return Refusal(Code.RESOURCE_EXHAUSTED, str(error), retry_after=max(RETRY_AFTER, error.wait))
         case ClosedError():
             return Refusal(Code.UNAVAILABLE, str(error))
         case TimeoutError():

@@ -1,5 +1,6 @@
 """What gRPC calls: bytes in, the method of the service asked, every error told as a status."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractContextManager, aclosing
 from typing import Any, TypeVar
@@ -45,7 +46,7 @@ def handlers(service: TranslationService, front: Front) -> grpc.GenericRpcHandle
                     asked = method(kind.FromString(message), visit.remaining)
                     async with aclosing(asked) as answers:
                         async for each in answers:
-                            await context.write(each)
+                            await _write(context, each)
             except RefusedError as error:
                 await _abort(context, error.refusal)
 
@@ -63,6 +64,13 @@ def handlers(service: TranslationService, front: Front) -> grpc.GenericRpcHandle
 
 def _bytes(message: Message) -> bytes:
     return message.SerializeToString()
+
+
+async def _write(context: Context, message: Message) -> None:
+    try:
+        await context.write(message)
+    except grpc.aio.InternalError as error:  # the caller has gone while it did not read
+        raise asyncio.CancelledError from error
 
 
 def _traceparent(context: Context) -> str:

@@ -1,6 +1,7 @@
 """One sentence on its way through the engine, and the queue in which it waits."""
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -21,7 +22,11 @@ class End(Enum):
 
 
 class QueueFullError(RuntimeError):
-    """As many requests wait as may."""
+    """As many requests wait as may, or more than a deadline allows."""
+
+    def __init__(self, message: str, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait = wait  # seconds that it would have waited
 
 
 @dataclass(eq=False)
@@ -61,18 +66,28 @@ class Queue:
         self.most = most
         self._heap: list[tuple[int, int, Request]] = []  # some of them wait no more
         self._waiting: set[Request] = set()
+        self._of_priority: Counter[int] = Counter()
         self._numbers = count()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def ahead_of(self, priority: int) -> int:
+        """How many go before one that comes with it."""
+        return sum(count for each, count in self._of_priority.items() if each >= priority)
+
+    def check_room(self, count: int, wait: float = 0.0) -> None:
+        """For so many more; or QueueFullError."""
+        if len(self) + count > self.most:
+            raise QueueFullError(f"{len(self):,} requests are waiting, and {self.most:,} may", wait)
+
     def put(self, *requests: Request) -> None:
         """All of them or none; the check and the count are one step."""
-        if len(self) + len(requests) > self.most:
-            raise QueueFullError(f"{len(self):,} requests are waiting, and {self.most:,} may")
+        self.check_room(len(requests))
         for request in requests:
             heapq.heappush(self._heap, (-request.priority, next(self._numbers), request))
             self._waiting.add(request)
+            self._of_priority[request.priority] += 1
 
     def first(self) -> Request:
         """The most urgent."""
@@ -84,15 +99,19 @@ class Queue:
         """The same; it leaves."""
         request = self.first()
         heapq.heappop(self._heap)
-        self._waiting.remove(request)
+        self._leave(request)
         return request
 
     def discard(self, request: Request) -> bool:
         """Make its room free at once. -> whether it was waiting."""
         if request not in self._waiting:
             return False
-        self._waiting.remove(request)
+        self._leave(request)
         if len(self._heap) > 2 * len(self._waiting) + SLACK:
             self._heap = [each for each in self._heap if each[2] in self._waiting]
             heapq.heapify(self._heap)
         return True
+
+    def _leave(self, request: Request) -> None:
+        self._waiting.remove(request)
+        self._of_priority[request.priority] -= 1

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager
 from dataclasses import asdict
+from functools import cache
 
 from serving.answers import (
     add_alignment,
@@ -14,7 +15,7 @@ from serving.answers import (
     listed_model,
     translation,
 )
-from serving.asked import Asked, Said
+from serving.asked import Asked, Said, priority
 from serving.attention import Attended, Attention
 from serving.errors import refusal
 from serving.limits import Limits
@@ -100,10 +101,12 @@ class TranslationService:
     async def _asked(self, model: Model, text: str, options: wire.Options, remaining: float | None) -> Asked:
         deadline = None if remaining is None else time.monotonic() + remaining
         self._limits.check_text(text)
+        model.engine.check_room(priority(options), deadline)  # a refusal costs as little as can be
+        count = cache(model.count)
         if len(text) <= SHORT:
-            parts = divided(text, model.count, model.lengths)
+            parts = divided(text, count, model.lengths)
         else:  # nobody else waits meanwhile
-            parts = await asyncio.to_thread(divided, text, model.count, model.lengths)
+            parts = await asyncio.to_thread(divided, text, count, model.lengths)
         asked = Asked(model, parts, options, deadline, self._limits)
         follow(asked)
         return asked

@@ -1,15 +1,15 @@
 """Versions that come, change and go on the disk while they serve: the root is looked at every few seconds."""
 
 import asyncio
-import ctypes
 import logging
 import os
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
+from keras_transformer.memory import give_back
 from serving.model import EngineSettings, Model
 from serving.models import Models
 from serving.opening import PIN, Place, Seen, is_number, look, opened
@@ -130,7 +130,7 @@ class Versions:
         await asyncio.to_thread(model.engine.stop)
         self._models.leaving.remove(model)
         del model
-        await asyncio.to_thread(_give_back)
+        await asyncio.to_thread(give_back)
 
     def _wrong_pins(self, seen: Seen) -> Iterator[str]:
         for name, text in seen.pins.items():
@@ -152,12 +152,6 @@ class Versions:
 
 def _key(each: Place | Model) -> Key:
     return each.name, each.version
-
-
-def _give_back() -> None:
-    """glibc keeps what was freed; after a model that is much. Other C libraries do not know the word."""
-    with suppress(AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _give_way() -> None:

@@ -1,5 +1,6 @@
 """`keras-transformer serve` as it runs: a process of its own, on a port that was free, gone afterwards."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,17 @@ def process(*options: object) -> Iterator["subprocess.Popen[str]"]:
         finally:
             if started.poll() is None:
                 started.kill()
+
+
+def descriptors(of: "subprocess.Popen[str]") -> int:
+    """That are open in it."""
+    return len(list(Path(f"/proc/{of.pid}/fd").iterdir()))
+
+
+def megabytes(of: "subprocess.Popen[str]") -> float:
+    """That it holds in memory."""
+    pages = int(Path(f"/proc/{of.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import random
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import keras
@@ -19,6 +20,7 @@ from serving.engine import Engine, EngineStoppedError
 from serving.onnx_runtime import OnnxRuntime
 from serving.requests import End, QueueFullError, Request
 from serving.runtime import LogProbs, Tokens
+from tests.serving.counts import counts
 from tests.serving.fake_runtime import END, FakeRuntime, answer
 
 START, LENGTH = 2, 40
@@ -59,17 +61,18 @@ class Held(FakeRuntime):
         return super().step()
 
 
-def test_tagged_requests_get_their_own_answers_while_others_are_cancelled() -> None:
+@counts(5_000, 200_000)
+def test_tagged_requests_get_their_own_answers_while_others_are_cancelled(count: int) -> None:
     rng = random.Random(5)
-    told, engine = Told(), Engine(FakeRuntime(16), END, most_waiting=100_000).start()
+    told, engine = Told(), Engine(FakeRuntime(16), END, most_waiting=count).start()
     requests = []
-    for tag in range(5_000):
+    for tag in range(count):
         source = [10_000 + tag, *(rng.randrange(10, 90) for _ in range(rng.randrange(6)))]
         requests.append(request(told, *source, priority=rng.randrange(3)))
         engine.submit(requests[-1])
         if rng.random() < 0.2:
             engine.cancel(requests[rng.randrange(len(requests))])
-    assert engine.stop(timeout=60)
+    assert engine.stop(timeout=600)
     told.wait_for(len(requests))
     assert len(told.ended) == len(set(map(id, told.ended))) == len(requests)  # each once
     for each in requests:
@@ -229,3 +232,66 @@ def test_answers_and_scores_are_bit_for_bit_those_of_a_sentence_alone(version: P
     for each, expected in zip(requests, alone, strict=True):
         assert each.tokens == expected.ids
         assert sum(each.log_probs) / len(each.log_probs) == expected.score
+
+
+class Damaging(OnnxRuntime):
+    """What the decoder reads of this source is no number."""
+
+    bad: list[int]
+
+    def admit(self, sources: Sequence[Sequence[int]]) -> None:
+        first = self._rows.rows
+        super().admit(sources)
+        for row, source in enumerate(sources, start=first):
+            if source == self.bad:
+                self._rows._last[:, row] = np.nan
+
+
+class Refusing(OnnxRuntime):
+    """It raises whenever this source is among the rows."""
+
+    bad: list[int]
+    held: list[Sequence[int]]
+
+    def admit(self, sources: Sequence[Sequence[int]]) -> None:
+        super().admit(sources)
+        self.held = [*getattr(self, "held", []), *sources]
+
+    def retire(self, row: int) -> None:
+        super().retire(row)
+        self.held[row] = self.held[-1]
+        self.held.pop()
+
+    def step(self) -> tuple[Tokens, LogProbs]:
+        if self.bad in self.held:
+            raise RuntimeError("no step")
+        return super().step()
+
+    def step_alone(self, row: int) -> tuple[int, float]:
+        if self.held[row] == self.bad:
+            raise RuntimeError("no step alone")
+        return super().step_alone(row)
+
+
+@pytest.mark.parametrize(
+    ("precision", "kind"),
+    [("float32", Damaging), ("float32", Refusing), ("int8", Refusing)],  # an int8 cannot be no number
+)
+def test_beside_one_that_the_model_fails_at_the_others_are_exact(
+    version: Path, precision: str, kind: type[Damaging] | type[Refusing]
+) -> None:
+    rows = [row for row in sources(60) if len(row) > 1]
+    bad = rows[20]
+    alone = [SchedulerOnnx(version, precision, max_length=LENGTH).translate_ids([row])[0] for row in rows]
+    runtime, told = kind(version, precision, 8, START, LENGTH), Told()
+    runtime.bad = bad
+    requests = [Request(row, min(longest_answer(len(row)), LENGTH), on_end=told) for row in rows]
+    engine = Engine(runtime, END).start()
+    engine.submit(*requests)
+    assert engine.stop(timeout=120)
+    failed = [each for each in requests if each.end is End.FAILED]
+    assert [each.source for each in failed] == [bad]
+    for each, expected in zip(requests, alone, strict=True):
+        if each.source != bad:
+            assert each.tokens == expected.ids
+            assert sum(each.log_probs) / len(each.log_probs) == expected.score

@@ -63,7 +63,7 @@ def test_each_request_is_a_span_in_its_callers_trace_and_without_its_text(receiv
     async def scenario() -> None:
         tracing = traces()
         assert tracing is not None
-        server = Server(Limits(), tracing)
+        server = Server(Limits(), traces=tracing)
         port = await server.start("127.0.0.1", 0)
         await server.open(Models([echo("fr-en", 3)]))
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:

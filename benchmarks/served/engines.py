@@ -1,0 +1,150 @@
+"""Those compared behind the same front: continuous batches, static ones, and CTranslate2's."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from export.layout import CTRANSLATE2, ONNX
+from export.manifest import Version
+from keras_transformer.text.sentences import Lengths
+from keras_transformer.text.tokenizer import Tokenizer
+from serving.engine import Engine
+from serving.model import Model
+from serving.requests import End, Request
+from serving.runtime import LogProbs, Tokens
+
+if TYPE_CHECKING:
+    from serving.onnx_runtime import OnnxRuntime
+
+NAMES = ("continuous", "static", "ctranslate2_int8")
+GATHERING = 0.002  # seconds that a batch which is not full waits for others
+WITHOUT_LIMIT = 2**20  # tokens that are read before a step: a batch is read as a whole
+
+
+def model(name: str, version: Version, precision: str, rows: int, queue: int) -> Model:
+    """A version with the engine of that name, which runs."""
+    manifest, tokenizer = version.manifest, version.tokenizer
+    longest = manifest.limits.source_tokens
+    engine: Engine
+    if name == "ctranslate2_int8":
+        engine = CTranslate2(version.path(CTRANSLATE2), tokenizer, rows, queue)
+    else:
+        from serving.onnx_runtime import OnnxRuntime  # beside CTranslate2 it would block it
+
+        runtime = OnnxRuntime(version.path(ONNX), precision, rows, tokenizer.bos_id, longest)
+        if name == "continuous":
+            engine = Engine(runtime, tokenizer.eos_id, queue)
+        else:
+            engine = Static(_Staying(runtime), tokenizer.eos_id, queue, WITHOUT_LIMIT)
+    lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
+    attention = version.path(f"{ONNX}/attention.onnx")
+    return Model("model", 1, tokenizer, lengths, longest, precision, engine.start(), attention)
+
+
+class Static(Engine):
+    """A batch is gathered, decoded until its last row is done, and answered then; nobody joins it.
+
+    Rows that are done stay until then, as in a graph that has its loop inside.
+    """
+
+    def _turn(self) -> None:
+        self._gather()
+        begun = self._clock()
+        chosen, ended = self._chosen(begun)
+        ended += self._batch.admit(chosen)
+        while self._batch.rows:
+            turn = self._batch.step(self._clock())
+            self.counts.steps += bool(turn.spoke)
+            self.counts.tokens += len(turn.spoke)
+            ended += turn.ended
+        for _ in chosen:
+            self._pace.left(self._clock() - begun, len(chosen))
+        self._tell(ended)
+
+    def _gather(self) -> None:
+        with self._changed:
+            full = self._batch.runtime.slots
+            self._changed.wait_for(
+                lambda: len(self._queue) >= full or self._stopping is not None, timeout=GATHERING
+            )
+
+
+class CTranslate2(Engine):
+    """All that wait, up to `rows` of them, are one batch of CTranslate2: greedy, int8, one thread."""
+
+    def __init__(self, directory: Path, tokenizer: Tokenizer, rows: int, queue: int) -> None:
+        import ctranslate2
+
+        super().__init__(_Rows(rows), tokenizer.eos_id, queue, WITHOUT_LIMIT)
+        self._translator = ctranslate2.Translator(
+            str(directory), compute_type="int8", inter_threads=1, intra_threads=1
+        )
+        self._source = tokenizer.pieces_source(range(tokenizer.source_size))
+        target = tokenizer.pieces_target(range(tokenizer.target_size))
+        self._ids = {piece: number for number, piece in enumerate(target)}
+
+    def _turn(self) -> None:
+        chosen, lost = self._chosen(self._clock())
+        self._tell(lost)
+        if not chosen:
+            return
+        chosen.sort(key=lambda request: len(request.source))
+        self._batch.rows, begun = chosen, self._clock()
+        found = self._translator.translate_batch(
+            [[self._source[number] for number in request.source] for request in chosen],
+            beam_size=1,
+            max_decoding_length=max(request.most_tokens for request in chosen),
+            max_input_length=0,
+            return_end_token=True,
+        )
+        self._batch.rows = []
+        for request, result in zip(chosen, found, strict=True):
+            self._answer(request, [self._ids[piece] for piece in result.hypotheses[0]])
+            self._pace.left(self._clock() - begun, len(chosen))
+        self.counts.steps += 1
+        self._tell(chosen)
+
+    def _answer(self, request: Request, ids: list[int]) -> None:
+        request.tokens = ids[: request.most_tokens]
+        request.log_probs = [0.0] * len(request.tokens)  # it was not asked for scores
+        request.end = End.STOP if request.tokens[-1:] == [self._batch.end_id] else End.LENGTH
+        self.counts.tokens += len(request.tokens)
+
+
+class _Staying:
+    """Rows that have retired go on with the others until all have."""
+
+    def __init__(self, runtime: "OnnxRuntime") -> None:
+        self.slots = runtime.slots
+        self._runtime = runtime
+        self._all = 0
+        self._going: list[int] = []  # which of all each row is
+
+    def admit(self, sources: Sequence[Sequence[int]]) -> None:
+        self._runtime.admit(sources)
+        self._going += range(self._all, self._all + len(sources))
+        self._all += len(sources)
+
+    def step(self) -> tuple[Tokens, LogProbs]:
+        tokens, log_probs = self._runtime.step()
+        return tokens[self._going], log_probs[self._going]
+
+    def step_alone(self, row: int) -> tuple[int, float]:
+        return self._runtime.step_alone(self._going[row])
+
+    def retire(self, row: int) -> None:
+        self._going[row] = self._going[-1]
+        self._going.pop()
+        while self._all and not self._going:
+            self._all -= 1
+            self._runtime.retire(self._all)
+
+
+class _Rows:
+    """CTranslate2 keeps rows of its own: of a runtime the engine asks here for nothing but their number."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"CTranslate2's batches have no {name}")

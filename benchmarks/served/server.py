@@ -1,0 +1,68 @@
+"""The server of a side: says its port, answers each line with one, and ends with its input.
+
+"direct N" decodes N texts one by one in its engine, without gRPC: their median in seconds.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import sys
+import threading
+import time
+from pathlib import Path
+
+from engines import NAMES, model
+from texts import drawn
+
+from export.manifest import Version, open_version
+from serving.limits import Limits
+from serving.model import Model
+from serving.models import Models
+from serving.server import Server
+
+
+def main() -> None:
+    """One server."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("side", choices=NAMES)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--core", type=int, required=True)
+    parser.add_argument("--precision", default="int8")
+    parser.add_argument("--rows", type=int, default=32)
+    parser.add_argument("--queue", type=int, default=1024)
+    options = parser.parse_args()
+    os.sched_setaffinity(0, {options.core})
+    asyncio.run(_serve(options))
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    version = open_version(options.directory)
+    made = model(options.side, version, options.precision, options.rows, options.queue)
+    server = Server(Limits())
+    port = await server.start("127.0.0.1", 0)
+    await server.open(Models([made]))
+    print(json.dumps(port), flush=True)
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        count = int(line.removeprefix("direct"))
+        print(json.dumps(await asyncio.to_thread(_direct, made, version, count)), flush=True)
+    await server.drain(0)
+
+
+def _direct(made: Model, version: Version, count: int) -> float:
+    """From ids to ids."""
+    seconds = []
+    for text in drawn(version, count, seed=1):
+        (request,) = made.requests([text])
+        ended = threading.Event()
+        request.on_end = lambda _, ended=ended: ended.set()
+        begun = time.perf_counter()
+        made.engine.submit(request)
+        ended.wait()
+        seconds.append(time.perf_counter() - begun)
+    return statistics.median(seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+"""Continuous batches beside static ones and CTranslate2, behind the same gRPC front, under the same load.
+
+    python benchmarks/serving.py --model build/demo/models/fr-en/1 --json
+
+Three servers, pinned to one core: ours as it is; ours with batches that are gathered, decoded until their
+last row is done and answered then; and CTranslate2 in int8, which takes all that wait as one batch, at the
+best batch size of those tried. One of them works at a time, and they take turns. All callers are one process
+on the other core. Texts are golden sentences of the version, drawn so that their answers have log-normal
+lengths; without --model it is an untrained preset small, whose answers end after some time.
+
+  throughput  answers a second while four times as many requests are under way as there are rows
+  p99         of Poisson arrivals at 30 % of the static side's throughput, from when each should have left
+  alone       a text at a time through gRPC, less the same from ids to ids in the engine
+  goodput     the most answers a second within the objective, over loads of 0.5 to 2 times the side's own
+              throughput; the objective is twenty times what a text alone takes through ours, and the deadline
+              of every call
+  overload    ours, at 1 to 10 times its throughput: goodput beside the best so far, refusals, memory, and
+              when one more is answered again
+
+*Not* timed: loading. The callers' own lateness is told where there is much to send.
+"""
+
+import argparse
+import statistics
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import measure
+from served.processes import Callers, Side
+
+CONTINUOUS, STATIC, CTRANSLATE2 = "continuous", "static", "ctranslate2_int8"
+BATCHES = (16, 32, 64)  # of CTranslate2
+LOADS, OVERLOADS = (0.5, 0.75, 1.0, 1.4, 2.0), (1, 2, 5, 10)
+OBJECTIVE = 20  # times what one text takes
+LIGHT = 0.3  # of the static side's throughput
+UNDER_WAY = 4  # times the rows
+
+
+class Effort(NamedTuple):
+    """How long, and how often."""
+
+    turns: int
+    seconds: float  # of a load
+    alone: int  # texts
+
+
+SMOKE, QUICK, WHOLE = Effort(2, 0.5, 20), Effort(3, 2.5, 100), Effort(7, 6.0, 300)
+
+
+def main() -> None:
+    """All of it, and no process is left."""
+    parser = measure.parser(__doc__)
+    parser.add_argument("--model", type=Path, help="a version directory with onnx at int8, and ctranslate2")
+    parser.add_argument("--precision", choices=("int8", "float32"), default="int8", help="of our engine")
+    parser.add_argument("--rows", type=int, default=32, help="that are decoded together (32)")
+    parser.add_argument("--queue", type=int, default=1024, help="requests that may wait (1024)")
+    parser.add_argument("--smoke", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        directory = options.model or _untrained(Path(scratch))
+
+        def side(name: str, rows: int) -> Side:
+            arguments = ["--precision", options.precision, "--queue", options.queue]
+            return stack.enter_context(closing(Side(name, directory, rows, *arguments)))
+
+        callers = stack.enter_context(closing(Callers(directory)))
+        effort = SMOKE if options.smoke else QUICK if options.quick else WHOLE
+        bench = Bench(callers, effort, side(CONTINUOUS, options.rows), side(STATIC, options.rows))
+        bench.choose([side(CTRANSLATE2, rows) for rows in BATCHES])
+        bench.throughput()
+        bench.light()
+        bench.alone()
+        bench.goodput()
+        bench.overload()
+    measure.report(
+        "serving", ["onnxruntime", "ctranslate2", "grpcio"], bench.figures, bench.ratios, options.json
+    )
+
+
+def _untrained(scratch: Path) -> Path:
+    from served.untrained import export_untrained
+
+    directory = scratch / "untrained" / "1"
+    export_untrained("small", directory)
+    return directory
+
+
+class Bench:
+    """The phases, in this order; each leaves its figures."""
+
+    def __init__(self, callers: Callers, effort: Effort, ours: Side, static: Side) -> None:
+        self.figures: dict[str, Any] = {}
+        self.ratios: dict[str, dict[str, float]] = {}
+        self._callers = callers
+        self._effort = effort
+        self._sides = {CONTINUOUS: ours, STATIC: static}
+        self._ours = ours
+        self._rates: dict[str, float] = {}  # answers a second, each side's own
+        self._busy = 0.0  # seconds of the processor that an answer of ours takes
+        self._objective = 0.0
+
+    def choose(self, candidates: Sequence[Side]) -> None:
+        """CTranslate2's best batch; the others are closed."""
+        rates = {each: self._full(each) for each in candidates}
+        best = max(candidates, key=rates.__getitem__)
+        for each in candidates:
+            self._tell(f"{CTRANSLATE2} {each.rows} rows", {"answers per second": round(rates[each])})
+            if each is not best:
+                each.close()
+        self._sides[CTRANSLATE2] = best
+
+    def throughput(self) -> None:
+        """As much as there is to do."""
+        for side in self._sides.values():
+            self._full(side)  # every number of rows has been there
+        before = self._ours.seconds
+        rates = self._turns(lambda side, turn: self._full(side))
+        self._rates = {name: statistics.median(each) for name, each in rates.items()}
+        answers = sum(rates[CONTINUOUS]) * self._effort.seconds
+        self._busy = (self._ours.seconds - before) / answers
+        for name, each in rates.items():
+            self._tell(f"{name} throughput", {"answers per second": [round(rate) for rate in each]})
+        self._compare("throughput", {name: [1 / rate for rate in each] for name, each in rates.items()})
+
+    def light(self) -> None:
+        """Few come: how long does the slowest wait?"""
+        rate = LIGHT * self._rates[STATIC]
+        found = self._turns(lambda side, turn: self._arrivals(side, rate, turn))
+        p99 = {name: [turn["answered"]["p99"] for turn in turns] for name, turns in found.items()}
+        for name, turns in found.items():
+            p50 = [turn["answered"]["p50"] for turn in turns]
+            self._tell(f"{name} {rate:.0f} per second", {"ms p50": _ms(p50), "ms p99": _ms(p99[name])})
+        self._compare("p99", p99)
+
+    def alone(self) -> None:
+        """What gRPC and text add to an engine; and with it the objective."""
+        grpc, direct = [], []
+        for _ in range(self._effort.turns):
+            grpc.append(self._callers.do("alone", self._ours, count=self._effort.alone)["answered"]["p50"])
+            direct.append(self._ours.direct(self._effort.alone))
+        added = [one - other for one, other in zip(grpc, direct, strict=True)]
+        self._objective = OBJECTIVE * statistics.median(grpc)
+        self._tell("alone", {"ms": _ms(grpc), "ms added to the engine": _ms(added)})
+        self._tell("objective", {"ms": _ms([self._objective])})
+
+    def goodput(self) -> None:
+        """What is answered in time, at the load at which that is most."""
+        best = self._turns(self._best)
+        for name, turns in best.items():
+            self._tell(
+                f"{name} goodput",
+                {
+                    "answers per second": [round(turn["goodput"]) for turn in turns],
+                    "of its throughput": [round(turn["offered"] / self._rates[name], 2) for turn in turns],
+                },
+            )
+        self._compare(
+            "goodput", {name: [1 / turn["goodput"] for turn in turns] for name, turns in best.items()}
+        )
+
+    def overload(self) -> None:
+        """Ours alone."""
+        peak = 0.0
+        for times in OVERLOADS:
+            before, size = self._ours.seconds, self._ours.megabytes
+            found = self._arrivals(self._ours, times * self._rates[CONTINUOUS], 0, self._objective)
+            peak = max(peak, found["goodput"])
+            refused = found["refused"]
+            spent = self._ours.seconds - before - found["answered"]["count"] * self._busy
+            self._tell(
+                f"overload {times}",
+                {
+                    "offered per second": round(found["offered"]),
+                    "goodput": round(found["goodput"]),
+                    "of the best": round(found["goodput"] / peak, 3),
+                    "codes": found["codes"],
+                    "refusals, ms p99": _ms([refused["p99"]]) if refused["count"] else None,
+                    "processor, ms a refusal": _ms([spent / refused["count"]]) if refused["count"] else None,
+                    "MB more": round(self._ours.megabytes - size, 1),
+                    "recovered after s": round(found["recovered"], 3),
+                    "callers late by ms": _ms([found["late"]]),
+                },
+            )
+
+    def _best(self, side: Side, turn: int) -> Any:
+        loads = [load * self._rates[side.name] for load in LOADS]
+        found = [self._arrivals(side, rate, turn, self._objective) for rate in loads]
+        return max(found, key=lambda each: each["goodput"])
+
+    def _full(self, side: Side) -> float:
+        seconds, rows = self._effort.seconds, UNDER_WAY * side.rows
+        return float(self._callers.do("full", side, under_way=rows, seconds=seconds)["rate"])
+
+    def _arrivals(self, side: Side, rate: float, seed: int, timeout: float | None = None) -> Any:
+        seconds = self._effort.seconds
+        return self._callers.do("arrivals", side, rate=rate, seconds=seconds, seed=seed, timeout=timeout)
+
+    def _turns(self, measured: Callable[[Side, int], Any]) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {name: [] for name in self._sides}
+        for turn in range(self._effort.turns):
+            for name, side in self._sides.items():
+                found[name].append(measured(side, turn))
+        return found
+
+    def _compare(self, what: str, costs: dict[str, list[float]]) -> None:
+        for peer in (STATIC, CTRANSLATE2):
+            self.ratios[f"{CONTINUOUS}/{peer} {what}"] = measure.ratio(costs[CONTINUOUS], costs[peer])
+
+    def _tell(self, name: str, figures: dict[str, Any]) -> None:
+        self.figures[name] = figures
+        print(f"{name}: {figures}", flush=True)
+
+
+def _ms(seconds: Sequence[float]) -> list[float]:
+    return [round(each * 1e3, 2) for each in seconds]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""How long answers take here, so that one that would come too late is refused, and not begun in vain."""
+
+RECENT = 0.05  # what the last answer counts beside those before it
+LONG = 2.0  # times the usual: few answers take longer
+
+
+class Pace:
+    """Of one batch, from those who leave it."""
+
+    def __init__(self) -> None:
+        self._usual = 0.0  # seconds in the batch; 0 until somebody has left it
+        self._between = 0.0  # seconds from one who leaves to the next
+
+    def left(self, seconds: float, rows: int, answered: bool = True) -> None:
+        """One was in it for so long, the last of so many; given up, its answer would have taken longer."""
+        if not answered and seconds <= self._usual:
+            return
+        weight = RECENT if self._usual else 1.0
+        self._usual += (seconds - self._usual) * weight
+        self._between += (seconds / rows - self._between) * weight
+
+    def wait(self, ahead: int) -> float:
+        """Seconds until one begins before which so many others do."""
+        return self._between * ahead
+
+    def in_time(self, ahead: int, left: float) -> bool:
+        """Whether it can be answered within so many seconds; the next one may always try."""
+        return not ahead or self.wait(ahead) + LONG * self._usual <= left

@@ -1,0 +1,115 @@
+"""Who gives up, and who comes too late: nothing of them stays, and nothing is done for them any more."""
+
+import random
+
+import pytest
+
+from serving.engine import Engine
+from serving.requests import End, QueueFullError, Request
+from serving.runtime import LogProbs, Tokens
+from tests.serving.counts import counts
+from tests.serving.fake_runtime import END, FakeRuntime, answer
+from tests.serving.test_engine import Told
+
+
+@counts(2_000, 10_000)
+def test_whoever_is_cancelled_and_whenever_no_row_stays_and_one_step_is_wasted_at_most(count: int) -> None:
+    rng = random.Random(6)
+    told, runtime = Told(), FakeRuntime(16)
+    engine = Engine(runtime, END, most_waiting=2 * count).start()
+    at_cancel: dict[Request, int] = {}
+
+    def give_up(request: Request) -> None:
+        engine.cancel(request)
+        at_cancel.setdefault(request, len(request.tokens))
+
+    def after(tokens: int) -> object:
+        return lambda request: give_up(request) if len(request.tokens) == tokens else None
+
+    requests = []
+    for tag in range(2 * count):
+        source = [10_000 + tag, *(rng.randrange(10, 90) for _ in range(rng.randrange(8))), END]
+        requests.append(Request(source, 100, on_end=told, priority=rng.randrange(3)))
+    chosen = rng.sample(requests, count)
+    by_engine, by_caller = chosen[::2], chosen[1::2]
+    for each in by_engine:  # in the middle of a turn, at a token of its own
+        each.on_token = after(rng.randrange(1, len(each.source) + 1))
+    for each in requests:
+        engine.submit(each)
+        if rng.random() < 0.3 and by_caller:
+            give_up(by_caller.pop(rng.randrange(len(by_caller))))
+    for each in by_caller:
+        give_up(each)
+    assert engine.stop(timeout=600)
+    wasted = [len(each.tokens) - said for each, said in at_cancel.items()]
+    assert max(wasted) <= 1
+    submitted_twice = len(told.ended) - len(set(told.ended))
+    assert (submitted_twice, set(told.ended)) == (0, set(requests))
+    assert runtime.rows == [] and engine.running == engine.waiting == 0
+    for each in requests:
+        whole = answer(each.source)
+        assert each.tokens == whole[: len(each.tokens)]
+        assert each.end is End.CANCELLED or each.tokens == whole
+    print(f"\n{count:,} cancels: {sum(each.end is End.CANCELLED for each in requests):,} in time, "
+          f"{sum(wasted):,} steps wasted")  # fmt: skip
+
+
+class Ticking(FakeRuntime):
+    """A step takes a second."""
+
+    def __init__(self, slots: int) -> None:
+        super().__init__(slots)
+        self.now = 0.0
+        self.begun: dict[int, float] = {}
+
+    def admit(self, sources: list[list[int]]) -> None:
+        super().admit(sources)
+        self.begun |= {source[0]: self.now for source in sources}
+
+    def step(self) -> tuple[Tokens, LogProbs]:
+        self.now += 1.0
+        return super().step()
+
+
+@counts(1_000, 5_000)
+def test_whatever_the_deadlines_nothing_expired_is_begun_or_gets_another_step(count: int) -> None:
+    rng = random.Random(7)
+    told, runtime = Told(), Ticking(4)
+    engine = Engine(runtime, END, most_waiting=count, clock=lambda: runtime.now).start()
+    taken: list[Request] = []
+    for tag in range(count):
+        source = [10_000 + tag, *(rng.randrange(10, 90) for _ in range(rng.randrange(6))), END]
+        deadline = runtime.now + rng.uniform(-1.0, 1.5 * count)  # about as long as all of them take
+        each = Request(source, 100, on_end=told, deadline=deadline, priority=rng.randrange(3))
+        try:
+            engine.submit(each)
+            taken.append(each)
+        except QueueFullError:
+            assert each.tokens == [] and each.source[0] not in runtime.begun
+    assert engine.stop(timeout=600)
+    ends = [each.end for each in taken]
+    assert set(ends) == {End.STOP, End.EXPIRED}
+    for each in taken:
+        begun = runtime.begun.get(each.source[0])
+        assert begun is None or begun < each.deadline
+        assert each.end is End.EXPIRED or each.tokens == answer(each.source)
+        if begun is not None and each.end is End.EXPIRED:
+            assert begun + len(each.tokens) <= each.deadline + 1  # the step that was under way
+    print(f"\n{count:,} deadlines: {ends.count(End.STOP):,} answered, {ends.count(End.EXPIRED):,} expired, "
+          f"{count - len(taken):,} refused")  # fmt: skip
+
+
+def test_where_others_wait_one_that_would_come_too_late_is_refused_and_told_how_long_it_would_wait() -> None:
+    told, runtime = Told(), Ticking(1)
+    engine = Engine(runtime, END, clock=lambda: runtime.now).start()
+    engine.submit(Request([5, 6, 7, END], 100, on_end=told))
+    told.wait_for(1)  # it took 4 seconds
+    waiting = [Request([each, *range(10, 1_000), END], 2_000, on_end=told) for each in range(5, 8)]
+    now = runtime.now
+    with pytest.raises(QueueFullError) as refused:
+        engine.submit(*waiting, Request([9, END], 100, deadline=now + 20.0 - 1.0, on_end=told))
+    assert refused.value.wait == 3 * 4.0
+    assert str(refused.value) == "3 requests are waiting, too many for the deadline"
+    assert engine.waiting == engine.running == 0
+    engine.submit(*waiting, Request([9, END], 100, deadline=now + 20.0, on_end=told))
+    engine.stop(finish=False, timeout=60)

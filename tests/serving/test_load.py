@@ -1,0 +1,70 @@
+"""Many requests at once, of a real exported model: each gets what it would get alone."""
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from export.manifest import open_version
+from export.runtimes.scheduler_onnx import SchedulerOnnx
+from keras_transformer.text.phrasebook import phrasebook
+from serving.model import EngineSettings
+from serving.models import open_models, places
+from serving.v1 import translation_pb2 as wire
+from tests.serving.counts import counts
+from tests.serving.echo import stub
+
+TEXTS = [pair.source for pair in phrasebook("fr-en", "test", 300)]
+UNDER_WAY = 200
+
+
+@counts(600, 10_000)
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_whenever_requests_come_and_beside_whatever_each_says_what_it_says_alone(
+    exported: Path, precision: str, count: int
+) -> None:
+    version, rng = open_version(exported), random.Random(8)
+    longest = version.manifest.limits.source_tokens
+    runtime = SchedulerOnnx(exported / "onnx", precision, max_length=longest)
+    sources = version.tokenizer.encode_source(TEXTS)
+    expected = dict(zip(TEXTS, (runtime.translate_ids([row])[0] for row in sources), strict=True))
+    options, differing, asked = wire.Options(scores=True), 0, 0
+    room = asyncio.Semaphore(UNDER_WAY)
+
+    def check(text: str, answer: wire.Translation) -> None:
+        nonlocal differing
+        alone = expected[text]
+        same = [token.id for token in answer.tokens] == alone.ids
+        differing += not (same and np.float32(answer.score) == np.float32(alone.score))
+
+    async def one(service: Any, texts: list[str]) -> None:
+        async with room:
+            if len(texts) > 1:
+                batch = wire.BatchTranslateRequest(texts=texts, options=options)
+                for text, each in zip(texts, (await service.BatchTranslate(batch)).segments, strict=True):
+                    check(text, each.translation)
+            elif rng.random() < 0.3:
+                call = service.StreamTranslate(wire.StreamTranslateRequest(text=texts[0], options=options))
+                check(texts[0], [each async for each in call][-1].translation)
+            else:
+                request = wire.TranslateRequest(text=texts[0], options=options)
+                check(texts[0], (await service.Translate(request)).translation)
+
+    async def scenario() -> None:
+        nonlocal asked
+        models = await asyncio.to_thread(open_models, places(exported), EngineSettings(precision, slots=13))
+        async with stub(*models.serving) as service, asyncio.TaskGroup() as group:
+            while asked < count:
+                texts = rng.choices(TEXTS, k=rng.randrange(2, 12) if rng.random() < 0.1 else 1)
+                asked += len(texts)
+                await room.acquire()
+                room.release()
+                group.create_task(one(service, texts))
+                await asyncio.sleep(rng.expovariate(2_000))
+
+    asyncio.run(scenario())
+    print(f"\n{asked:,} requests, {precision}: {differing} differ from decoding alone")
+    assert differing == 0

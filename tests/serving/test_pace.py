@@ -1,0 +1,41 @@
+"""How long a request would wait, as the engine guesses it."""
+
+from serving.pace import LONG, Pace
+
+
+def test_nobody_is_refused_before_anybody_was_answered() -> None:
+    assert Pace().in_time(ahead=1_000, left=0.001)
+
+
+def test_a_full_batch_lets_one_in_whenever_one_leaves() -> None:
+    pace = Pace()
+    for _ in range(4):
+        pace.left(seconds=0.8, rows=4)  # four of them in 0.8 s: one each 0.2 s
+    assert pace.wait(ahead=10) == 10 * 0.2
+    enough = 10 * 0.2 + LONG * 0.8
+    assert pace.in_time(10, enough)
+    assert not pace.in_time(10, enough - 0.01)
+
+
+def test_where_nobody_waits_one_may_always_try() -> None:
+    pace = Pace()
+    pace.left(seconds=60.0, rows=1)
+    assert pace.in_time(ahead=0, left=0.001)
+    assert not pace.in_time(ahead=1, left=0.001)
+
+
+def test_the_pace_follows_what_changes() -> None:
+    pace = Pace()
+    pace.left(seconds=10.0, rows=1)
+    for _ in range(200):
+        pace.left(seconds=0.1, rows=1)
+    assert 0.1 < pace.wait(ahead=1) < 0.11
+
+
+def test_one_that_was_given_up_makes_the_pace_no_faster() -> None:
+    pace = Pace()
+    pace.left(seconds=1.0, rows=1)
+    pace.left(seconds=0.1, rows=1, answered=False)
+    assert pace.wait(ahead=1) == 1.0
+    pace.left(seconds=2.0, rows=1, answered=False)
+    assert pace.wait(ahead=1) > 1.0
