@@ -169,7 +169,7 @@ class Engine:
                 request.on_token(request)
         rows = len(ended) + self.running
         for request in ended:
-            took = self._clock() - (request.begun or now)
+            took = self._clock() - (now if request.begun is None else request.begun)
             self._pace.left(took, rows, request.end in (End.STOP, End.LENGTH))
         self._tell(ended)
 

@@ -12,7 +12,7 @@ from export.manifest import open_version
 from export.runtimes.scheduler_onnx import SchedulerOnnx
 from keras_transformer.text.phrasebook import phrasebook
 from serving.model import EngineSettings
-from serving.models import open_models, places
+from serving.opening import open_models, places
 from serving.v1 import translation_pb2 as wire
 from tests.serving.counts import counts
 from tests.serving.echo import stub
