@@ -8,6 +8,7 @@ from export.layout import CTRANSLATE2, ONNX
 from export.manifest import Version
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
+from serving.attention import Graph
 from serving.engine import Engine
 from serving.model import Model
 from serving.requests import End, Request
@@ -37,7 +38,7 @@ def model(name: str, version: Version, precision: str, rows: int, queue: int) ->
         else:
             engine = Static(_Staying(runtime), tokenizer.eos_id, queue, WITHOUT_LIMIT)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
-    attention = version.path(f"{ONNX}/attention.onnx")
+    attention = Graph(version.path(f"{ONNX}/attention.onnx"))
     return Model("model", 1, tokenizer, lengths, longest, precision, engine.start(), attention)
 
 
