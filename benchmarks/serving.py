@@ -178,7 +178,9 @@ class Bench:
                     "of the best": round(found["goodput"] / peak, 3),
                     "codes": found["codes"],
                     "refusals, ms p99": _ms([refused["p99"]]) if refused["count"] else None,
-                    "processor, ms a refusal": _ms([spent / refused["count"]]) if refused["count"] else None,
+                    "processor, ms a refusal": _ms([spent / refused["count"]])
+                    if times > 1 and refused["count"]
+                    else None,
                     "MB more": round(self._ours.megabytes - size, 1),
                     "recovered after s": round(found["recovered"], 3),
                     "callers late by ms": _ms([found["late"]]),

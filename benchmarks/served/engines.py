@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from export.layout import CTRANSLATE2, ONNX
 from export.manifest import Version
@@ -146,6 +146,3 @@ class _Rows:
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"CTranslate2's batches have no {name}")
