@@ -30,6 +30,7 @@ from keras_transformer.text.corpus import Pair
 from keras_transformer.text.pieces import learn, whole
 
 SHARED, SOURCE, TARGET, ABOUT = "shared.model", "source.model", "target.model", "about.json"
+FEW = 32  # texts: the threads that the library starts for several cost more than so many take
 
 
 class Tokenizer:
@@ -176,7 +177,12 @@ def _encode(
     if dropout:
         sentencepiece.set_random_generator_seed(seed)  # each call starts from it, in a thread of its own
         sampling = {"enable_sampling": True, "alpha": dropout, "num_threads": 1}
-    return [ids[:kept] + end for ids in processor.encode([whole(text) for text in texts], **sampling)]
+    asked = [whole(text) for text in texts]
+    if len(asked) < FEW and not sampling:
+        rows = map(processor.encode, asked)
+    else:
+        rows = processor.encode(asked, **sampling)
+    return [ids[:kept] + end for ids in rows]
 
 
 def _decode(
