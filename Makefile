@@ -20,7 +20,7 @@ help:  ## what can be made
 RUN := build/demo/run
 VERSION := build/demo/models/fr-en/1
 
-demo: .venv/installed  ## explain attention, train a French-English model, export it, translate; all in build/demo
+demo: .venv/installed  ## explain attention, train a French-English model, export, serve, translate; all in build/demo
 	$(BIN)/keras-transformer walkthrough --output build/demo/walkthrough > /dev/null
 	@# a run that is there goes on where it stands; one that is done costs seconds
 	if [ -e $(RUN)/run.json ]; then \
@@ -37,6 +37,12 @@ demo: .venv/installed  ## explain attention, train a French-English model, expor
 	[ -e $(VERSION) ] || $(BIN)/keras-transformer export $(RUN) --output $(VERSION) --quantize int8
 	$(BIN)/keras-transformer verify $(VERSION)
 	printf 'Je suis étudiant.\nMerci.\nOù est la gare ?\n' | $(BIN)/keras-transformer translate $(VERSION)
+	@# a server at a port that is free, asked by the client, and drained
+	$(BIN)/keras-transformer serve build/demo/models --port 0 --http-port none > build/demo/address & server=$$!; \
+	trap 'kill $$server 2> /dev/null' EXIT; \
+	until grep -q '^serving on' build/demo/address; do kill -0 $$server || exit 1; sleep 0.1; done; \
+	printf 'Je suis étudiant.\nMerci.\nOù est la gare ?\n' | $(BIN)/keras-transformer translate \
+		"grpc://$$(sed -n 's/^serving on //p' build/demo/address)" && kill $$server && wait $$server
 	@echo "read build/demo/walkthrough/index.html and build/demo/attention.html, look at $(RUN)/curves.png"
 
 serve: .venv/installed  ## serve what `make demo` has exported

@@ -38,7 +38,7 @@ def greedy_answers(
             cache, log_probs = carried
             logits, after = step(token, position, with_target(state._replace(cache=cache), _one_more))
             here = tf.range(STRETCH) == position - first
-            return logits, (after.cache, tf.where(here, _highest_log_prob(logits), log_probs))
+            return logits, (after.cache, tf.where(here, highest_log_prob(logits), log_probs))
 
         empty = tf.zeros([tf.size(rows), STRETCH])
         done = greedy_stretch(extend, (cache, empty), token, first, STRETCH, end_id, tf.gather(limits, rows))
@@ -84,7 +84,7 @@ def _one_more(part: Any) -> Any:
     return tf.pad(part, [[0, 0], [0, 0], [0, 1], [0, 0]])
 
 
-def _highest_log_prob(logits: Any) -> Any:
+def highest_log_prob(logits: Any) -> Any:
     """(R, V) -> (R, 1): the log-probability of the token that greedy decoding takes."""
     highest = tf.reduce_max(logits, axis=1, keepdims=True)
     return -tf.math.log(tf.reduce_sum(tf.exp(logits - highest), axis=1, keepdims=True))

@@ -13,6 +13,7 @@ import tensorflow as tf
 from tensorflow_text import SentencepieceTokenizer
 
 from export.greedy_graph import Answers, greedy_answers
+from export.step_graph import StepGraph
 from keras_transformer.models.translation import PAD_ID, DecodingState, TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -41,6 +42,8 @@ def write_saved_model(model: TranslationModel, directory: Path) -> None:
             "serving_default": _traced(graphs.translate, TEXT),
             "tokens": _traced(graphs.tokens, SOURCE),
             "align": _traced(graphs.align, TEXT),
+            "encode": _traced(graphs.steps.encode, SOURCE),
+            "step": tf.function(graphs.steps.step, input_signature=graphs.steps.step_input, autograph=False),
         },
     )
 
@@ -55,6 +58,7 @@ class _Graphs:
 
     def __init__(self, model: TranslationModel, tokenizer: Tokenizer) -> None:
         self.model = model
+        self.steps = StepGraph(model)
         self.source = _pieces_of(tokenizer.source_model)
         self.target = self.source if tokenizer.joint else _pieces_of(tokenizer.target_model)
         self.start_id, self.end_id = tokenizer.bos_id, tokenizer.eos_id

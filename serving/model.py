@@ -17,6 +17,7 @@ from serving.runtime import Runtime
 from serving.users import Users
 
 EXAMPLES = 6
+RUNTIMES = {"onnx": "onnx", "tensorflow": "saved_model"}  # and what of a version each reads
 WARMING = 8  # golden sentences that a version translates before anybody else's
 
 
@@ -32,7 +33,8 @@ class EngineSettings:
     slots: int = 32  # sentences that are decoded together
     queue: int = 1024  # sentences that wait
     prefill_tokens: int = 512  # read between two steps
-    threads: int = 1  # of a matrix product
+    threads: int = 1  # of a matrix product in ONNX Runtime
+    runtime: str = "onnx"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class Model:
     longest: int  # tokens of a part, and of its answer
     precision: str
     engine: Engine
-    attention: Graph  # that tells what was looked at
+    attention: Graph | None  # that tells what was looked at; a version may be exported without
     corpus: str = ""  # what it was trained on, as far as that is known
     examples: tuple[str, ...] = ()  # sentences to try it with
     users: Users = field(default_factory=Users)  # requests that have found it, and are not finished
@@ -69,39 +71,44 @@ class Model:
 
 def load_model(name: str, number: int, version: Version, settings: EngineSettings) -> Model:
     """Its graphs have translated a few sentences, and said what was exported. Its engine is to be started."""
-    from serving.onnx_runtime import OnnxRuntime  # noqa: PLC0415 (the library is needed for this alone)
-
     manifest, tokenizer = version.manifest, version.tokenizer
-    there = manifest.formats.get("onnx", ())
-    if settings.precision not in there:
-        found = f"at {' and '.join(there)}" if there else "for no precision"
-        asked = "" if settings.precision == "float32" else f" --quantize {settings.precision}"
-        raise ModelError(
-            f"it has ONNX graphs {found}, and {settings.precision} is asked for: "
-            f"export it with --format onnx{asked}, or serve it with another --precision"
-        )
-    longest = manifest.limits.source_tokens
-    try:
-        runtime = OnnxRuntime(
-            version.path(ONNX),
-            settings.precision,
-            settings.slots,
-            tokenizer.bos_id,
-            longest,
-            settings.threads,
-        )
-    except Exception as error:  # the library has a type for each of its reasons, and no name for all
-        raise ModelError(f"its graphs cannot be loaded: {error}") from error
+    runtime = _runtime(version, settings)
     engine = Engine(runtime, tokenizer.eos_id, settings.queue, settings.prefill_tokens)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
-    attention = Graph(version.path(f"{ONNX}/attention.onnx"))
+    attention = Graph(version.path(f"{ONNX}/attention.onnx")) if ONNX in manifest.formats else None
     examples = tuple(each.source for each in version.golden[:EXAMPLES])
     corpus = manifest.quality.corpus or ""
+    longest = manifest.limits.source_tokens
     model = Model(
         name, number, tokenizer, lengths, longest, settings.precision, engine, attention, corpus, examples
     )
     _warm(model, runtime, version.golden[:WARMING])
     return model
+
+
+def _runtime(version: Version, settings: EngineSettings) -> Runtime:
+    """Each loads its library, which is needed for it alone."""
+    kind = RUNTIMES[settings.runtime]
+    there = version.manifest.formats.get(kind, ())
+    if settings.precision not in there:
+        found = f"{kind} at {' and '.join(there)}" if there else f"no {kind}"
+        asked = "" if settings.precision == "float32" else f" --quantize {settings.precision}"
+        raise ModelError(
+            f"it has {found}, and {settings.precision} is asked for: "
+            f"export it with --format {kind}{asked}, or serve it with another --precision or --runtime"
+        )
+    slots, start_id = settings.slots, version.tokenizer.bos_id
+    try:
+        if settings.runtime == "tensorflow":
+            from serving.tensorflow_runtime import TensorFlowRuntime  # noqa: PLC0415
+
+            return TensorFlowRuntime(version.directory, slots, start_id)
+        from serving.onnx_runtime import OnnxRuntime  # noqa: PLC0415
+
+        longest = version.manifest.limits.source_tokens
+        return OnnxRuntime(version.path(ONNX), settings.precision, slots, start_id, longest, settings.threads)
+    except Exception as error:  # the libraries have a type for each of their reasons, and no name for all
+        raise ModelError(f"its graphs cannot be loaded: {error}") from error
 
 
 def _warm(model: Model, runtime: Runtime, golden: Sequence[Golden]) -> None:

@@ -17,7 +17,7 @@ from serving.answers import (
 )
 from serving.asked import Asked, Said, priority
 from serving.attention import Attended, Attention
-from serving.errors import refusal
+from serving.errors import InvalidError, refusal
 from serving.limits import Limits
 from serving.lines import divided
 from serving.model import Model
@@ -144,8 +144,13 @@ class TranslationService:
 
     async def _attended(self, asked: Asked, said: Said) -> list[Attended]:
         """Of each part that says something."""
+        graph = asked.model.attention
+        if graph is None:
+            raise InvalidError(
+                "options.version", "it was exported without ONNX, which tells what is looked at"
+            )
         found: list[Attended] = []
         for request, tokens in zip(asked.requests, said.tokens, strict=False):
             if tokens:
-                found.append(await self._attention(asked.model.attention, request.source, tokens))
+                found.append(await self._attention(graph, request.source, tokens))
         return found

@@ -15,6 +15,7 @@ examples:
 import argparse
 import asyncio
 import logging
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,10 +33,11 @@ NEEDED = (
     "grpc_health",
     "grpc_reflection",
     "google.rpc",
-    "onnxruntime",
     "prometheus_client",
     "sentencepiece",
 )
+EXTRAS = {"onnx": "serve", "tensorflow": "serve,export"}
+LIBRARIES = {"onnx": ("onnxruntime",), "tensorflow": ("tensorflow", "tensorflow_text")}  # of each runtime
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -80,6 +82,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="seconds between two looks at DIR, for versions that came, went or were changed; 0 is never (2)",
     )
     engine = parser.add_argument_group("the engine of each version")
+    engine.add_argument(
+        "--runtime",
+        choices=tuple(LIBRARIES),
+        default="onnx",
+        help="what decodes: ONNX Runtime, or TensorFlow with a version's SavedModel, which is slower (onnx)",
+    )
     engine.add_argument(
         "--precision",
         choices=("float32", "int8"),
@@ -133,13 +141,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Serve until told to go."""
+    needed = (*NEEDED, *LIBRARIES[arguments.runtime])
     missing = [
-        name for name in NEEDED if find_spec(name.partition(".")[0]) is None or find_spec(name) is None
+        name for name in needed if find_spec(name.partition(".")[0]) is None or find_spec(name) is None
     ]
     if missing:
         raise CommandError(
             f"serving needs {' and '.join(missing)}, which this environment has not: "
-            "install the package from its clone with its extra `serve`."
+            f"install the package from its clone with its extra `{EXTRAS[arguments.runtime]}`."
         )
     from serving.limits import Limits
     from serving.logs import configure as configure_log
@@ -149,8 +158,15 @@ def run(arguments: argparse.Namespace) -> None:
 
     configure_log(arguments.log_format, arguments.log_level)
     settings = EngineSettings(
-        arguments.precision, arguments.slots, arguments.queue, arguments.prefill, arguments.threads
+        arguments.precision,
+        arguments.slots,
+        arguments.queue,
+        arguments.prefill,
+        arguments.threads,
+        arguments.runtime,
     )
+    for pool in ("INTRA", "INTER"):
+        os.environ.setdefault(f"TF_NUM_{pool}OP_THREADS", str(arguments.threads))
     limits = Limits(arguments.characters, arguments.tokens, arguments.segments, arguments.message_bytes)
     listening = Listening(
         arguments.host, arguments.port, arguments.grace, arguments.http_port, _security(arguments)

@@ -172,7 +172,14 @@ def real(pieces: Any) -> list[str]:
 def test_every_signature_is_one_graph_for_any_batch_and_any_length(signatures: Any) -> None:
     given = {name: signature.structured_input_signature[1] for name, signature in signatures.items()}
     shapes = {name: [spec.shape.as_list() for spec in specs.values()] for name, specs in given.items()}
-    assert shapes == {"serving_default": [[None]], "tokens": [[None, None]], "align": [[None]]}
+    caches = [[4, None, 2, None, 8]] * 2  # the keys and the values of two layers
+    assert shapes.pop("step") == [*caches, [None], [None], [None]]
+    assert shapes == {
+        "serving_default": [[None]],
+        "tokens": [[None, None]],
+        "align": [[None]],
+        "encode": [[None, None]],
+    }
     signatures["serving_default"](text=tf.constant(["Oui."]))
     known = context.context().list_function_names()
     for rows in range(1, 12):
@@ -223,7 +230,7 @@ def test_saved_model_cli_lists_the_signatures_under_the_tag_that_serving_looks_f
     command = [Path(sys.executable).with_name("saved_model_cli"), "show", "--dir", directory, "--all"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert "MetaGraphDef with tag-set: 'serve'" in done.stdout
-    for signature in ("serving_default", "tokens", "align"):
+    for signature in ("serving_default", "tokens", "align", "encode", "step"):
         assert f"signature_def['{signature}']" in done.stdout
     assert "inputs['text'] tensor_info:\n        dtype: DT_STRING\n        shape: (-1)" in done.stdout
 

@@ -120,8 +120,8 @@ def test_a_precision_that_was_not_exported_is_refused_with_how_to_export_it(
     with pytest.raises(ModelError) as told:
         open_models(places(directory), EngineSettings("int8"))
     assert str(told.value).splitlines()[1:] == [
-        "  fr-en 1: it has ONNX graphs at float32, and int8 is asked for: export it with --format onnx "
-        "--quantize int8, or serve it with another --precision"
+        "  fr-en 1: it has onnx at float32, and int8 is asked for: export it with --format onnx "
+        "--quantize int8, or serve it with another --precision or --runtime"
     ]
 
 
