@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
 
+NEAR = 128  # requests among which others of a length are looked for
 SLACK = 64  # requests that may lie in a heap and wait no more
 
 
@@ -101,6 +102,20 @@ class Queue:
         heapq.heappop(self._heap)
         self._leave(request)
         return request
+
+    def take_alike(self, first: Request, most: int, now: float) -> list[Request]:
+        """Others that wait near the head, as urgent and of the same length, the oldest first; they leave."""
+        if most < 1:
+            return []
+        near = sorted(
+            each
+            for each in self._heap[:NEAR]
+            if each[0] == -first.priority and len(each[2].source) == len(first.source)
+        )
+        alike = [each for *_, each in near if each in self._waiting and each.lost(now) is None][:most]
+        for each in alike:
+            self.discard(each)
+        return alike
 
     def discard(self, request: Request) -> bool:
         """Make its room free at once. -> whether it was waiting."""

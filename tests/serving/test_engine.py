@@ -103,6 +103,42 @@ def test_a_request_that_comes_later_joins_the_batch_that_runs() -> None:
     assert engine.stop(timeout=60)
 
 
+@pytest.mark.parametrize(
+    ("waiting", "encoded"),
+    [
+        ([(1, 0), (4, 0), (1, 0), (4, 0)], [[2, 2], [5, 5]]),
+        ([(1, 0), (1, -1), (4, 0)], [[2], [5], [2]]),  # but not before one that is more urgent
+    ],
+)
+def test_the_next_one_comes_with_another_of_its_length_that_waits(
+    waiting: list[tuple[int, int]], encoded: list[list[int]]
+) -> None:
+    told, runtime = Told(), Held(3)
+    engine = Engine(runtime, END).start()
+    engine.submit(request(told, *range(60, 90)))  # runs all the while: two slots are left
+    assert runtime.at_step.acquire(timeout=60)
+    engine.submit(*(request(told, *range(10, 10 + words), priority=each) for words, each in waiting))
+    for _ in range(100):
+        runtime.steps_allowed.release()
+    assert engine.stop(timeout=60)
+    assert [[len(source) for source in group] for group in runtime.encoded[1:]] == encoded
+    assert all(each.tokens == answer(each.source) for each in told.ended)
+
+
+def test_where_many_wait_for_a_full_batch_nobody_is_encoded_alone() -> None:
+    told, runtime = Told(), Held(16)
+    engine = Engine(runtime, END).start()
+    engine.submit(request(told, 5))
+    assert runtime.at_step.acquire(timeout=60)
+    engine.submit(*(request(told, *range(10, 10 + words)) for words in range(2, 17)))  # each ends by itself
+    engine.submit(*(request(told, *range(40, 60)) for _ in range(20)))
+    for _ in range(1_000):
+        runtime.steps_allowed.release()
+    assert engine.stop(timeout=60)
+    assert [len(group) for group in runtime.encoded[:16]] == [1] * 16
+    assert min(len(group) for group in runtime.encoded[16:]) == 2
+
+
 def test_what_waits_is_bounded_and_a_cancelled_one_makes_room_at_once() -> None:
     told, runtime = Told(), Held(1)
     engine = Engine(runtime, END, most_waiting=2).start()
