@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import grpc
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from export.manifest import open_version
 from keras_transformer.cli import main
@@ -21,7 +23,7 @@ from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.serving.echo import Echo, echo, given_up, run, until
-from tests.serving.process import ROOT, process, serving
+from tests.serving.process import ROOT, process, serving, serving_both
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -40,15 +42,16 @@ def test_under_load_a_server_that_is_told_to_go_finishes_what_it_has_taken(expor
     texts = [each.source for each in open_version(exported).golden] * 20
 
     async def scenario() -> None:
-        with serving(exported, "--slots", 2) as (started, address):
-            async with grpc.aio.insecure_channel(address) as channel:
+        with serving_both(exported, "--slots", 2) as (started, address, http):
+            async with grpc.aio.insecure_channel(address) as channel, aiohttp.ClientSession() as session:
                 service = TranslationServiceStub(channel)
                 expected = [
                     (await service.Translate(wire.TranslateRequest(text=text))).translation
                     for text in texts[:24]
                 ] * 20
                 calls = [service.Translate(wire.TranslateRequest(text=text)) for text in texts]
-                await calls[0]
+                while await depth(session, http) < 50:
+                    await asyncio.sleep(0)
                 started.send_signal(signal.SIGTERM)
                 answered = 0
                 for call, answer in zip(calls, expected, strict=True):
@@ -57,11 +60,19 @@ def test_under_load_a_server_that_is_told_to_go_finishes_what_it_has_taken(expor
                         answered += 1
                     except grpc.aio.AioRpcError as error:
                         assert error.code() is grpc.StatusCode.UNAVAILABLE
-                assert answered > 2  # more than the rows
+                assert answered > 50
                 _, err = await asyncio.to_thread(started.communicate, timeout=30)
                 assert started.returncode == 0, err
 
     run(scenario)
+
+
+async def depth(session: aiohttp.ClientSession, address: str) -> float:
+    """Sentences that wait, as the metrics say it."""
+    async with session.get(f"http://{address}/metrics") as response:
+        families = text_string_to_metric_families(await response.text())
+        (family,) = (each for each in families if each.name == "translation_queue_depth")
+        return sum(sample.value for sample in family.samples)
 
 
 def test_requests_that_are_not_finished_in_time_are_told_in_the_exit_status(exported: Path) -> None:
