@@ -12,6 +12,10 @@ export function clear() {
   writing.shade([]);
 }
 
+export function invite() {
+  place.textContent = "Choose a word of the translation, and see what it looked at.";
+}
+
 export function show({number, text}, attended) {
   if (attended.count("target") !== output.count()) {
     place.textContent = "The words of this translation cannot be told from its tokens; these are shown below.";

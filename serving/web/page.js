@@ -41,6 +41,7 @@ async function translate() {
     history.add({text, translation: done.translatedText, model: done.model});
     looking = new Looking({q: text, model: done.model, version: done.version}, signal);
     explorer.use(looking);
+    looked.invite();
     if (done.version !== one.version && one.usual) await learn(signal);  // another has become the default
   } catch (error) {
     if (!signal.aborted) fail(error);
@@ -125,7 +126,8 @@ history.start(({text, model}) => {
 });
 output.chosen(async word => {
   looked.clear();
-  if (!word || !looking) return;
+  if (!looking) return;
+  if (!word) return looked.invite();
   const asked = looking;
   try {
     const attended = await asked.attended(tell);

@@ -12,6 +12,7 @@ from serving.front import Front
 from serving.http import bodies
 from serving.http.application import application
 from serving.http.guard import HEADERS
+from serving.http.page import page
 from serving.http.site import Site
 from serving.limits import Limits
 from serving.metrics import Metrics
@@ -34,8 +35,8 @@ ASK = {"q": "Bonjour."}
         (b"GET /static/%2e%2e%2fserving%00 HTTP/1.1\r\nHost: a\r\n\r\n", 404),
         (b"GET /a\0b HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 400),
-        (b"GET /languages HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 9000 + b"\r\n\r\n", 400),
-        (b"GET /languages HTTP/1.1\r\nHost: a\r\n" + b"X: a\r\n" * 200 + b"\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 9000 + b"\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: a\r\n" * 200 + b"\r\n", 400),
         (b"%s\r\n\r\n" % EVIL.encode(), 400),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
         (b"DELETE /translate HTTP/1.1\r\nHost: a\r\n\r\n", 405),
@@ -135,7 +136,7 @@ def test_pages_of_other_origins_may_not_post(place: str) -> None:
     run(scenario)
 
 
-def test_where_tokens_are_needed_only_the_health_is_told_without() -> None:
+def test_where_tokens_are_needed_only_the_health_and_the_page_are_open() -> None:
     async def scenario() -> None:
         limits, door = Limits(), Door()
         service = TranslationService(limits)
@@ -143,12 +144,19 @@ def test_where_tokens_are_needed_only_the_health_is_told_without() -> None:
         door.open()
         front, metrics = Front(door, [log]), Metrics(lambda: service.models)
         place = Site(
-            application(service, front, metrics, limits, lambda: True, lambda header: header == "Bearer a")
+            application(
+                service, front, metrics, limits, lambda: True, lambda *headers: headers == ("Bearer a",)
+            )
         )
         port = await place.start("127.0.0.1", 0)
         try:
             async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
                 assert (await told(http.get("/healthz")))[0] == 200
+                for address, file in page().items():
+                    async with http.get(address) as response:
+                        assert await response.read() == file.content
+                for address in ("/static/none", "/static/page.js/"):
+                    await refused(http.get(address), 401)
                 for call in (http.get("/metrics"), http.get("/models"), http.post("/translate", json=ASK)):
                     assert "Authorization: Bearer TOKEN" in await refused(call, 401)
                 for header in ("Bearer b", "a", "Bearer a, Bearer a"):
