@@ -1,13 +1,18 @@
 """The files of the page: at their addresses, asked for each time, sent when they changed."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from serving.http.guard import HEADERS
 from serving.http.page import page
+from serving.run import Listening
+from serving.security import Security
 from tests.serving.echo import run
 from tests.serving.http.site import refused, site
+from tests.serving.process import serving_both
+from tests.serving.secured import Files
 
 PAGE = page()
 
@@ -60,3 +65,16 @@ def test_there_is_nothing_beside_them(address: str) -> None:
             assert "nothing at this address" in await refused(http.get(address), 404)
 
     run(scenario)
+
+
+def test_who_starts_the_server_is_told_where_the_page_is(exported: Path) -> None:
+    with serving_both(exported) as (process, _, address):
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    assert f"\nthe page is at http://{address}/\n" in said
+
+
+def test_its_address_can_be_opened_as_it_is_told(tmp_path: Path) -> None:
+    assert Listening("::1").page(8080) == "http://[::1]:8080/"
+    security = Security.of(*Files(tmp_path).server, None, None)
+    assert Listening("0.0.0.0", security=security).page(443) == "https://0.0.0.0:443/"
