@@ -29,6 +29,12 @@ class Listening:
     http_port: int | None = 8080  # None: no HTTP
     security: Security = Security()  # noqa: RUF009
 
+    def page(self, port: int) -> str:
+        """What to open in a browser."""
+        scheme = "http" if self.security.certificates is None else "https"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{port}/"
+
 
 async def serve(
     root: Path,
@@ -68,6 +74,7 @@ async def serve(
             tell(f"serving on {listening.host}:{port}")
             if http_port is not None:
                 tell(f"http on {listening.host}:{http_port}")
+                note(f"the page is at {listening.page(http_port)}")
             with versions.watched(watch):
                 await waiting
             note("draining ...")

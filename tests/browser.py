@@ -241,14 +241,14 @@ class Page:
         for event in ("mousePressed", "mouseReleased"):
             self._mouse(event, x, y, button="left", clickCount=1)
 
-    def press(self, key: str, shift: bool = False) -> None:
+    def press(self, key: str, shift: bool = False, ctrl: bool = False) -> None:
         """A key, by its DOM name: ArrowLeft, Tab, Escape, Enter, or a character."""
         codes = {
             "Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "PageDown": 34, "End": 35, "Home": 36,
             "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40,
         }  # fmt: skip
         code = codes.get(key) or ord(key.upper())
-        own = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 8 if shift else 0}
+        own = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 8 * shift + 2 * ctrl}
         text = {"text": "\r" if key == "Enter" else key} if key == "Enter" or len(key) == 1 else {}
         self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **own, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", **own)

@@ -7,6 +7,7 @@ from aiohttp.typedefs import Middleware
 
 from serving.front import Front
 from serving.http.guard import Accepts, dress, only_own_pages, only_with_token, tell
+from serving.http.page import page, table
 from serving.http.routes import Routes
 from serving.limits import Limits
 from serving.metrics import Metrics
@@ -22,10 +23,12 @@ def application(
     accepts: Accepts | None = None,
 ) -> web.Application:
     """`accepts`: whether Authorization headers are good; None asks nobody for one."""
+    files = page()
     guards: list[Middleware] = [tell, only_own_pages]
     if accepts is not None:
-        guards.append(only_with_token(accepts))
+        guards.append(only_with_token(accepts, files))
     made = web.Application(middlewares=guards, client_max_size=limits.message_bytes)
     made.on_response_prepare.append(dress)
     made.add_routes(Routes(service, front, metrics, healthy).table())
+    made.add_routes(table(files))
     return made

@@ -3,7 +3,7 @@
 import json
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -36,7 +36,7 @@ STATUS: Mapping[int, int] = {
     Code.DEADLINE_EXCEEDED: 504,
 }
 WITHOUT_TOKEN = frozenset({"/healthz"})
-PLACES = "GET /languages, /models, /healthz, /metrics; POST /translate, /translate/stream, /attention"
+PLACES = "GET /, /languages, /models, /healthz, /metrics; POST /translate, /translate/stream, /attention"
 
 _SAID = {
     404: f"there is nothing at this address; there is {PLACES}",
@@ -91,12 +91,13 @@ async def only_own_pages(request: web.Request, handler: Handler) -> web.StreamRe
     return await handler(request)
 
 
-def only_with_token(accepts: Accepts) -> Middleware:
-    """Whoever asks for more than the health."""
+def only_with_token(accepts: Accepts, page: Collection[str]) -> Middleware:
+    """Whoever asks for more than the health, and the addresses of the page, which asks for a token itself."""
+    open_to_all = WITHOUT_TOKEN.union(page)
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path not in WITHOUT_TOKEN and not accepts(*request.headers.getall("Authorization", ())):
+        if request.path not in open_to_all and not accepts(*request.headers.getall("Authorization", ())):
             said = "an access token is needed: send the header `Authorization: Bearer TOKEN`"
             return failed(HTTPStatus.UNAUTHORIZED, said, {"WWW-Authenticate": "Bearer"})
         return await handler(request)

@@ -34,7 +34,7 @@ class Routes:
         self._healthy = healthy
 
     def table(self) -> list[web.RouteDef]:
-        """All of them. The page's own, / and /static/, belong here as well."""
+        """All of them; the page's own are in serving.http.page."""
         return [
             web.get("/languages", self.languages),
             web.get("/models", self.models),

@@ -9,6 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from serving.http.page import page
 from serving.limits import Limits
 from serving.models import Models
 from serving.security import Security
@@ -38,13 +39,18 @@ async def site(security: Security) -> AsyncIterator[int]:
         await server.drain(0)
 
 
-def test_where_tokens_are_needed_only_the_health_is_told_without(files: Files) -> None:
+def test_where_tokens_are_needed_only_the_health_and_the_page_are_open(files: Files) -> None:
     async def scenario() -> None:
         async with (
             site(Security.of(tokens=files.tokens("a", "b"))) as port,
             aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http,
         ):
             assert (await told(http.get("/healthz")))[0] == 200
+            for address, file in page().items():
+                async with http.get(address) as response:
+                    assert await response.read() == file.content
+            for address in ("/static/none", "/static/page.js/"):
+                await refused(http.get(address), 401)
             for call in (http.get("/metrics"), http.get("/models"), http.post("/translate", json=ASK)):
                 assert "Authorization: Bearer TOKEN" in await refused(call, 401)
             for header in ("Bearer c", "a", "Bearer a, Bearer a", "Bearer ", "Bearer a b"):

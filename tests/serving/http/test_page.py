@@ -1,0 +1,80 @@
+"""The files of the page: at their addresses, asked for each time, sent when they changed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from serving.http.guard import HEADERS
+from serving.http.page import page
+from serving.run import Listening
+from serving.security import Security
+from tests.serving.echo import run
+from tests.serving.http.site import refused, site
+from tests.serving.process import serving_both
+from tests.serving.secured import Files
+
+PAGE = page()
+
+
+def test_the_page_and_all_it_is_made_of_are_at_their_addresses() -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            for address, file in PAGE.items():
+                async with http.get(address) as response:
+                    assert response.status == 200
+                    assert await response.read() == file.content
+                    assert response.headers["Content-Type"] == f"{file.kind}; charset=utf-8"
+                    assert response.headers["Cache-Control"] == "no-cache"
+                    for name, value in HEADERS.items():
+                        assert response.headers[name] == value
+
+    run(scenario)
+
+
+def test_what_it_names_is_there_and_everything_is_named() -> None:
+    named = {"/"}
+    for file in PAGE.values():
+        text = file.content.decode()
+        named |= {f"/{each}" for each in re.findall(r'(?:href|src)="(static/[^"]+)"', text)}
+        named |= {f"/static/{each}" for each in re.findall(r'from "\./([^"]+)"', text)}
+    assert named == PAGE.keys()
+
+
+def test_a_browser_that_has_a_file_is_not_sent_it_again() -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            async with http.get("/") as response:
+                tag = response.headers["ETag"]
+            async with http.get("/", headers={"If-None-Match": tag}) as response:
+                assert (response.status, await response.read()) == (304, b"")
+                assert response.headers["ETag"] == tag
+            async with http.get("/", headers={"If-None-Match": '"another"'}) as response:
+                assert (response.status, await response.read()) == (200, PAGE["/"].content)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/static/", "/static", "/index.html", "/static/index.html", "/static/../page.py", "/static/page"],
+)
+def test_there_is_nothing_beside_them(address: str) -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            assert "nothing at this address" in await refused(http.get(address), 404)
+
+    run(scenario)
+
+
+def test_who_starts_the_server_is_told_where_the_page_is(exported: Path) -> None:
+    with serving_both(exported) as (process, _, address):
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    assert f"\nthe page is at http://{address}/\n" in said
+
+
+def test_its_address_can_be_opened_as_it_is_told(tmp_path: Path) -> None:
+    assert Listening("::1").page(8080) == "http://[::1]:8080/"
+    security = Security.of(*Files(tmp_path).server, None, None)
+    assert Listening("0.0.0.0", security=security).page(443) == "https://0.0.0.0:443/"

@@ -1,0 +1,99 @@
+"""The page as somebody uses it, and a server for it whose model speaks only as it is allowed."""
+
+import asyncio
+import json
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from serving.limits import Limits
+from serving.models import Models
+from serving.server import Server
+from tests.serving.echo import Echo, echo
+
+if TYPE_CHECKING:
+    from tests.browser import Page
+
+WORDS = "document.querySelectorAll('.word').length"
+DONE = f"{WORDS} && !document.querySelector('#translation').matches('.stale, .growing')"
+READY = "document.querySelector('#count').textContent"
+
+
+def opened(page: "Page", address: str) -> "Page":
+    """With nothing kept from another test."""
+    page.open(f"http://{address}/")
+    page.run("localStorage.clear(), sessionStorage.clear()")
+    page.open(f"http://{address}/")
+    return page
+
+
+def write(page: "Page", text: str) -> None:
+    """In the place of what is written there."""
+    page.run("document.querySelector('#text').focus(), document.querySelector('#text').select()")
+    page.type(text)
+
+
+def translated(page: "Page", text: str) -> str:
+    """What the page shows in the end."""
+    write(page, text)
+    page.until(DONE)
+    return page.text("#translation")
+
+
+def until_told(page: "Page", what: str, where: str = "#notice") -> str:
+    page.until(f"document.querySelector('{where}').textContent.includes({json.dumps(what)})")
+    return page.text(where)
+
+
+def asked(address: str, place: str, **fields: Any) -> Any:
+    """What the server itself says."""
+    body = json.dumps(fields).encode() if fields else None
+    headers = {"Content-Type": "application/json"} if body else {}
+    request = urllib.request.Request(f"http://{address}/{place}", body, headers)
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)
+
+
+@dataclass
+class Held:
+    """A server in a thread of its own."""
+
+    address: str
+    runtime: Echo
+    cut: Callable[[], None]  # every connection of HTTP, as it stands
+
+
+@contextmanager
+def held(waiting: int = 8, limits: Limits = Limits()) -> Iterator[Held]:  # noqa: B008
+    """It says what it hears, one sentence at a time, a token for each step that is allowed."""
+    runtime, started = Echo(slots=1, held=True), Future[tuple[str, Callable[[], None]]]()
+    loop, going = asyncio.new_event_loop(), asyncio.Event()
+
+    async def serve() -> None:
+        server = Server(limits)
+        await server.start("127.0.0.1", 0)
+        port = await server.start_http("127.0.0.1", 0)
+        await server.open(Models([echo("fr-en", 3, runtime, waiting)]))
+
+        def cut() -> None:
+            for connection in server._http._runner.server.connections:
+                connection.transport.abort()
+
+        started.set_result((f"127.0.0.1:{port}", lambda: loop.call_soon_threadsafe(cut)))
+        await going.wait()
+        runtime.allow(1000)
+        await server.drain(5)
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    try:
+        address, cut = started.result(20)
+        yield Held(address, runtime, cut)
+    finally:
+        loop.call_soon_threadsafe(going.set)
+        thread.join(30)
+        loop.close()
