@@ -1,9 +1,6 @@
 """Envoy as docker-compose.yml starts it: the same two files, but for the addresses, which are loopback's."""
 
 import json
-import socket
-import subprocess
-import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from tests.deploy.programs import free, running
 from tests.deploy.replica import ROOT, Replica
 
 FILES = ROOT / "serving/deploy/envoy"
@@ -79,7 +77,7 @@ def front(
     envoy: str, directory: Path, replicas: Sequence[Replica], change: Change = unchanged
 ) -> Iterator[Front]:
     """Once it holds every replica for healthy. If it warns of anything, that is an error."""
-    places = Front(_free())
+    places = Front(free())
     ours = {("0.0.0.0", port): ("127.0.0.1", 0) for port in LISTENERS.values()}
     ours[ADMIN] = ("127.0.0.1", places.admin)
     theirs = {}
@@ -94,22 +92,11 @@ def front(
         (directory / name).write_text(yaml.safe_dump(content), "utf-8")
     command = [envoy, "-c", NAMES[0], "--disable-hot-restart", "--concurrency", "1", "-l", "warning"]
     log = directory / "envoy.log"
-    with log.open("wb") as out, subprocess.Popen(command, cwd=directory, stderr=out) as process:
-
-        def wait(condition: Callable[[], bool]) -> None:
-            until = time.monotonic() + 60
-            while not condition():
-                assert process.poll() is None, log.read_text()
-                assert time.monotonic() < until, log.read_text()
-                time.sleep(0.05)
-
-        try:
-            wait(places.alive)
-            places.look()
-            wait(lambda: places.healthy("grpc") == places.healthy("http") == len(replicas))
-            yield places
-        finally:
-            process.terminate()
+    with running(command, directory, log) as wait:
+        wait(places.alive)
+        places.look()
+        wait(lambda: places.healthy("grpc") == places.healthy("http") == len(replicas))
+        yield places
     assert [line for line in log.read_text().splitlines() if "caught ENVOY_SIGTERM" not in line] == []
 
 
@@ -124,9 +111,3 @@ def _move(config: Any, places: Places) -> None:
                 each["address"], each["port_value"] = places[each["address"], each["port_value"]]
             else:
                 _move(each, places)
-
-
-def _free() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
