@@ -32,7 +32,7 @@ async def killing(load: Load, places: Front, two: list[Replica], times: int) -> 
         two[number % 2].kill()
         await until(load.more(40))
         await asyncio.to_thread(two[number % 2].start)
-        await until(lambda: all_healthy(places))
+        await until(lambda: places.healthy() == 2)
 
 
 async def rolling(load: Load, places: Front, two: list[Replica], times: int) -> None:
@@ -42,11 +42,7 @@ async def rolling(load: Load, places: Front, two: list[Replica], times: int) -> 
         assert await asyncio.to_thread(two[number % 2].leave) == 0
         await until(load.more(40))
         await asyncio.to_thread(two[number % 2].start)
-        await until(lambda: all_healthy(places))
-
-
-def all_healthy(places: Front) -> bool:
-    return places.healthy("grpc") == places.healthy("http") == 2
+        await until(lambda: places.healthy() == 2)
 
 
 def failures(
