@@ -56,7 +56,7 @@ test: .venv/installed examples/node_modules/installed  ## the tests
 soak: .venv/installed  ## the tests that take long: every count in full
 	$(BIN)/python -m pytest -m soak
 
-test-image: .venv/installed  ## the image built and served from, and an environment that only serves; as root, minutes
+test-image: .venv/installed  ## the image, built and served from; as root, and minutes
 	$(BIN)/python -m pytest -m image -s tests/deploy
 
 lint: .venv/installed  ## ruff, strict mypy, and buf for the protocol

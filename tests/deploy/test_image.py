@@ -127,7 +127,9 @@ def test_it_is_nobody_who_serves_and_the_models_are_not_his_to_change(
     )
 
 
-def test_it_serves_and_goes_when_it_is_told_to(buildah: Buildah, container: str) -> None:
+def test_it_serves_and_goes_when_it_is_told_to_and_tells_nobody_of_it(
+    buildah: Buildah, container: str, tmp_path: Path
+) -> None:
     config = buildah.inspect(IMAGE)["Docker"]["config"]
     port, http_port = free(), free()
     where = ["--host", "127.0.0.1", "--port", str(port), "--http-port", str(http_port)]
@@ -135,7 +137,11 @@ def test_it_serves_and_goes_when_it_is_told_to(buildah: Buildah, container: str)
     asked = ["run", "--isolation", "chroot", "--network", "host", container, "--"]
     script = ["sh", "-c", 'echo $$ && exec "$@"', "sh"]
     command = [*buildah.command, *asked, *script, *inside]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    log = tmp_path / "log"
+    with (
+        log.open("wb") as err,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True) as process,
+    ):
         assert process.stdout
         number = int(process.stdout.readline())
         try:
@@ -150,6 +156,10 @@ def test_it_serves_and_goes_when_it_is_told_to(buildah: Buildah, container: str)
         finally:
             os.kill(number, signal.SIGTERM)
         assert process.wait(timeout=60) == 0
+    assert "ORT_DISABLE_TELEMETRY=1" in config["Env"]
+    assert "telemetry" not in log.read_text()
+    loggers = {json.loads(line)["logger"].partition(".")[0] for line in log.read_text().splitlines()}
+    assert loggers == {"serving"}
 
 
 def _size(buildah: Buildah, image: str) -> int:

@@ -52,7 +52,6 @@ def test_it_is_named_as_no_other_project_is_and_asks_for_nothing_by_itself(wheel
     assert [each for each in asked if "extra ==" not in each] == []
 
 
-@pytest.mark.image
 @pytest.mark.timeout(900)
 def test_an_empty_environment_with_the_extra_serve_alone_serves(
     wheel: Path, exported: Path, tmp_path: Path
