@@ -5,7 +5,7 @@ BIN := .venv/bin
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo serve test soak test-backends lint bench bench-env clean help
+.PHONY: demo serve test soak test-image test-backends lint bench bench-env clean help
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 24
@@ -61,6 +61,9 @@ test: .venv/installed examples/node_modules/installed  ## the tests
 
 soak: .venv/installed  ## the tests that take long: every count in full
 	$(BIN)/python -m pytest -m soak
+
+test-image: .venv/installed  ## the image, built and served from; as root, and minutes
+	$(BIN)/python -m pytest -m image -s tests/deploy
 
 lint: .venv/installed  ## ruff, strict mypy, and buf for the protocol
 	$(BIN)/ruff check .

@@ -28,6 +28,7 @@ class Listening:
     grace: float = 30.0  # seconds
     http_port: int | None = 8080  # None: no HTTP
     security: Security = Security()  # noqa: RUF009
+    notice: float = 0.0  # seconds
 
     def page(self, port: int) -> str:
         """What to open in a browser."""
@@ -78,6 +79,7 @@ async def serve(
             with versions.watched(watch):
                 await waiting
             note("draining ...")
+            await server.notice(listening.notice)
     finally:
         waiting.cancel()
         done = await server.drain(listening.grace)

@@ -32,7 +32,7 @@ _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 class Server:
-    """start, open, drain: in this order, in one event loop."""
+    """start, open, notice, drain: in this order, in one event loop."""
 
     def __init__(
         self,
@@ -95,10 +95,15 @@ class Server:
         await self._tell(_SERVING)
         self._pulse = asyncio.create_task(self._watch(models))
 
-    async def drain(self, grace: float) -> bool:
-        """Take nothing more, and finish what was taken. -> whether all was, within so many seconds."""
+    async def notice(self, seconds: float) -> None:
+        """Health says NOT_SERVING, requests are still taken: a balancer sends them elsewhere by then."""
         self._healthy = False
         await self._health.enter_graceful_shutdown()
+        await asyncio.sleep(seconds)
+
+    async def drain(self, grace: float) -> bool:
+        """Take nothing more, and finish what was taken. -> whether all was, within so many seconds."""
+        await self.notice(0)
         self._door.shut()
         done = await self._door.emptied(grace)
         await self._door.quiet(LAST_WORDS if done else 0)

@@ -73,6 +73,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds that a draining server has to finish what it has taken; then the rest is cut off (30)",
     )
+    where.add_argument(
+        "--notice",
+        type=_seconds,
+        default=0.0,
+        metavar="S",
+        help="seconds before that in which the health says NOT_SERVING and requests are still taken, so that "
+        "a balancer sends them elsewhere by then (0)",
+    )
     _configure_security(parser)
     where.add_argument(
         "--watch",
@@ -169,7 +177,12 @@ def run(arguments: argparse.Namespace) -> None:
         os.environ.setdefault(f"TF_NUM_{pool}OP_THREADS", str(arguments.threads))
     limits = Limits(arguments.characters, arguments.tokens, arguments.segments, arguments.message_bytes)
     listening = Listening(
-        arguments.host, arguments.port, arguments.grace, arguments.http_port, _security(arguments)
+        arguments.host,
+        arguments.port,
+        arguments.grace,
+        arguments.http_port,
+        _security(arguments),
+        arguments.notice,
     )
     note = _note if arguments.log_format == "text" else logging.getLogger("serving").info
     try:

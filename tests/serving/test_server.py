@@ -92,6 +92,22 @@ def test_a_server_that_goes_says_so_first_refuses_then_and_finishes_what_it_has(
     run(scenario)
 
 
+def test_a_server_that_gives_notice_says_that_it_goes_and_still_takes_requests() -> None:
+    async def scenario() -> None:
+        async with started() as (server, channel):
+            await server.open(Models([echo()]))
+            service = TranslationServiceStub(channel)
+            noticing = asyncio.create_task(server.notice(60))
+            while await health(channel) == SERVING:
+                pass
+            assert (await service.Translate(ASK)).translation.text == ASK.text
+            assert not noticing.done()
+            noticing.cancel()
+            assert await server.drain(20)
+
+    run(scenario)
+
+
 def test_who_asks_at_the_last_moment_is_answered_or_refused_and_never_just_cut_off() -> None:
     async def scenario() -> None:
         async with started() as (server, channel):

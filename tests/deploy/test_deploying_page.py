@@ -1,0 +1,105 @@
+"""docs/deploying.md: what it shows is taken by those for whom it is."""
+
+import argparse
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+import yaml
+
+from keras_transformer.cli.serve import configure
+from serving import Client
+from tests.deploy.front import Config, front
+from tests.deploy.replica import COMPOSE, ROOT, Replica
+
+Program = Callable[[str], str]
+
+PAGE = ROOT / "docs/deploying.md"
+BLOCKS: list[str] = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def kubernetes() -> dict[str, Any]:
+    (text,) = (each for each in BLOCKS if "apiVersion" in each)
+    return {each["kind"]: each for each in yaml.safe_load_all(text)}
+
+
+def test_on_kubernetes_a_pod_is_what_a_replica_of_compose_is() -> None:
+    there = kubernetes()
+    assert list(there) == ["Deployment", "Service", "PodDisruptionBudget", "PodMonitor"]
+    pod = there["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    replica = COMPOSE["services"]["server-1"]
+    assert container["args"] == replica["command"]
+    assert f"{pod['terminationGracePeriodSeconds']}s" == replica["stop_grace_period"]
+    assert f"{pod['securityContext']['runAsUser']}:{pod['securityContext']['runAsGroup']}" == replica["user"]
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    options = parser.parse_args(container["args"])
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert ports == {"grpc": options.port, "http": options.http_port}
+    probe = container["readinessProbe"]
+    assert options.notice > probe["periodSeconds"] * (probe["failureThreshold"] + 1)
+    assert {each["name"] for each in container["volumeMounts"]} == {each["name"] for each in pod["volumes"]}
+
+
+def test_on_kubernetes_all_speak_of_the_same_pods() -> None:
+    there = kubernetes()
+    labels = there["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    for kind in ("Deployment", "PodDisruptionBudget", "PodMonitor"):
+        assert there[kind]["spec"]["selector"]["matchLabels"] == labels
+    assert there["Service"]["spec"]["selector"] == labels
+
+
+def test_with_the_lines_that_it_shows_envoy_speaks_tls(
+    program: Program, two: list[Replica], expected: dict[str, str], tmp_path: Path
+) -> None:
+    authority = trustme.CA()
+    leaf = authority.issue_cert("127.0.0.1")
+    leaf.private_key_pem.write_to_path(tmp_path / "server-key.pem")
+    for each in leaf.cert_chain_pems:
+        each.write_to_path(tmp_path / "server.pem", append=True)
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    (lines,) = (each for each in BLOCKS if each.startswith("transport_socket:"))
+
+    def encrypted(bootstrap: Config, clusters: Config) -> None:
+        (chain,) = bootstrap["static_resources"]["listeners"][0]["filter_chains"]
+        chain |= yaml.safe_load(lines.replace("/etc/certs", str(tmp_path)))
+
+    with (
+        front(program("envoy"), tmp_path, two, encrypted) as places,
+        Client(places.grpc, tls=tmp_path / "ca.pem") as client,
+    ):
+        for text, answer in expected.items():
+            assert client.translate(text).text == answer
+
+
+def test_a_replica_more_is_there_when_the_file_of_the_clusters_is_replaced(
+    program: Program, two: list[Replica], tmp_path: Path
+) -> None:
+    whole: dict[str, Any] = {}
+
+    def one(bootstrap: Config, clusters: Config) -> None:
+        whole["text"] = yaml.safe_dump(clusters)
+        for cluster in clusters["resources"]:
+            del cluster["load_assignment"]["endpoints"][0]["lb_endpoints"][0]
+
+    with front(program("envoy"), tmp_path, two, one, there=1) as places:
+        (tmp_path / "new").write_text(whole["text"], "utf-8")
+        (tmp_path / "new").replace(tmp_path / "clusters.yaml")
+        until = time.monotonic() + 60
+        while places.healthy() < 2:
+            assert time.monotonic() < until
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)]+)\)", PAGE.read_text("utf-8")))))
+def test_every_link_leads_somewhere(target: str) -> None:
+    path, _, anchor = target.partition("#")
+    page = (PAGE.parent / path) if path else PAGE
+    assert page.exists()
+    if anchor:
+        heads = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+        assert anchor in [each.lower().replace(" ", "-") for each in heads]
