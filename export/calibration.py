@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import onnxruntime
 
 from export.onnx_graph import Graph
 from export.products import HIGHEST, LOWEST, Observed, Range
 from export.runtimes.scheduler_onnx import part_name
+from export.runtimes.silent import onnxruntime
 from export.scheduler_onnx import WRITTEN, decoder, encoder
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.translation import TranslationModel

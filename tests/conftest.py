@@ -1,4 +1,4 @@
-"""What every test shares: TensorFlow quiet, a disk that fills up, and a browser."""
+"""What every test shares: quiet libraries, a disk that fills up, and a browser."""
 
 import os
 import resource
@@ -12,6 +12,7 @@ import pytest
 from .browser import NAMES, Browser, Page, find
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests ask ONNX Runtime without any code of ours between
 hypothesis.settings.register_profile("untimed", deadline=None)  # no timing decides a test
 hypothesis.settings.load_profile("untimed")
 # In the background a shell has its programs ignore Ctrl-C, and what they start inherits that: not so here.

@@ -5,13 +5,16 @@ python translate.py [--json] VERSION_DIR < lines
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import sentencepiece
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before the library is loaded, which reports on its use
+import onnxruntime
 
 FORMAT = 1
 LINES_AT_ONCE = 16

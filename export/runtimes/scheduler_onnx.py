@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from export.runtimes.answer import Answer
+from export.runtimes.silent import onnxruntime
 from keras_transformer.decoding.lengths import longest_answer
 
 SUFFIXES = {"float32": "", "int8": ".int8"}

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 from onnxruntime_extensions import get_library_path
 
 from export.runtimes.batches import by_length
+from export.runtimes.silent import onnxruntime
 from keras_transformer.text.pieces import whole
 
 BATCH_BYTES = 2048  # of text
