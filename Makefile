@@ -45,7 +45,8 @@ demo: .venv/installed  ## explain attention, train a French-English model, expor
 		"grpc://$$(sed -n 's/^serving on //p' build/demo/address)" && kill $$server && wait $$server
 	@echo "read build/demo/walkthrough/index.html and build/demo/attention.html, look at $(RUN)/curves.png"
 
-serve: .venv/installed  ## serve what `make demo` has exported
+serve: .venv/installed  ## the page and the server, with what `make demo` has exported; it is made if it is not there
+	[ -e $(VERSION) ] || $(MAKE) demo
 	$(BIN)/keras-transformer serve build/demo/models
 
 # What the examples in Node.js and in the browser run on. Without it their tests are skipped, and say so.
