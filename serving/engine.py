@@ -121,11 +121,11 @@ class Engine:
 
     def check_room(self, priority: int, deadline: float | None, others: int = 0) -> None:
         """Raise what `submit` would, while nothing is spent on a request yet; `others` come with it."""
-        ahead = others + self._queue.ahead_of(priority)
-        wait = self._pace.wait(ahead)
+        waiting = self._queue.ahead_of(priority)
+        wait = self._pace.wait(waiting + others)
         self._queue.check_room(others + 1, wait)
-        if deadline is not None and not self._pace.in_time(ahead, deadline - self._clock()):
-            raise QueueFullError(f"{ahead:,} requests are waiting, too many for the deadline", wait)
+        if waiting and deadline is not None and not self._pace.in_time(wait, deadline - self._clock()):
+            raise QueueFullError(f"{waiting:,} requests are waiting, too many for the deadline", wait)
 
     def cancel(self, request: Request) -> None:
         """Its room in the queue is free at once, its row within a step."""

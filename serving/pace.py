@@ -23,6 +23,6 @@ class Pace:
         """Seconds until one begins before which so many others do."""
         return self._between * ahead
 
-    def in_time(self, ahead: int, left: float) -> bool:
-        """Whether it can be answered within so many seconds; the next one may always try."""
-        return not ahead or self.wait(ahead) + LONG * self._usual <= left
+    def in_time(self, wait: float, left: float) -> bool:
+        """Whether one that begins after so many seconds can be answered within so many."""
+        return wait + LONG * self._usual <= left

@@ -1,6 +1,7 @@
 """Who gives up, and who comes too late: nothing of them stays, and nothing is done for them any more."""
 
 import random
+import threading
 
 import pytest
 
@@ -55,18 +56,23 @@ def test_whoever_is_cancelled_and_whenever_no_row_stays_and_one_step_is_wasted_a
 
 
 class Ticking(FakeRuntime):
-    """A step takes a second."""
+    """A step takes a second, and stands still while `going` is not set."""
 
     def __init__(self, slots: int) -> None:
         super().__init__(slots)
         self.now = 0.0
         self.begun: dict[int, float] = {}
+        self.going = threading.Event()
+        self.going.set()
+        self.at_step = threading.Event()
 
     def admit(self, sources: list[list[int]]) -> None:
         super().admit(sources)
         self.begun |= {source[0]: self.now for source in sources}
 
     def step(self) -> tuple[Tokens, LogProbs]:
+        self.at_step.set()
+        assert self.going.wait(60)
         self.now += 1.0
         return super().step()
 
@@ -104,12 +110,29 @@ def test_where_others_wait_one_that_would_come_too_late_is_refused_and_told_how_
     engine = Engine(runtime, END, clock=lambda: runtime.now).start()
     engine.submit(Request([5, 6, 7, END], 100, on_end=told))
     told.wait_for(1)  # it took 4 seconds
-    waiting = [Request([each, *range(10, 1_000), END], 2_000, on_end=told) for each in range(5, 8)]
+    runtime.going.clear()
+    runtime.at_step.clear()
+    first, *others = (Request([each, END], 100, on_end=told) for each in range(5, 8))
+    engine.submit(first)
+    assert runtime.at_step.wait(60)
+    engine.submit(*others)
     now = runtime.now
     with pytest.raises(QueueFullError) as refused:
-        engine.submit(*waiting, Request([9, END], 100, deadline=now + 20.0 - 1.0, on_end=told))
-    assert refused.value.wait == 3 * 4.0
-    assert str(refused.value) == "3 requests are waiting, too many for the deadline"
-    assert engine.waiting == engine.running == 0
-    engine.submit(*waiting, Request([9, END], 100, deadline=now + 20.0, on_end=told))
-    engine.stop(finish=False, timeout=60)
+        engine.submit(Request([9, END], 100, deadline=now + 16.0 - 1.0, on_end=told))
+    assert refused.value.wait == 2 * 4.0
+    assert str(refused.value) == "2 requests are waiting, too many for the deadline"
+    engine.submit(Request([9, END], 100, deadline=now + 16.0, on_end=told))
+    runtime.going.set()
+    assert engine.stop(timeout=60)
+
+
+def test_the_parts_of_a_text_do_not_stand_in_each_others_way() -> None:
+    """Where nobody else waits they are begun, and what is not done by its deadline expires."""
+    told, runtime = Told(), Ticking(1)
+    engine = Engine(runtime, END, clock=lambda: runtime.now).start()
+    engine.submit(Request([5, 6, 7, END], 100, on_end=told))
+    told.wait_for(1)  # it took 4 seconds
+    parts = [Request([each, 6, 7, END], 100, deadline=runtime.now + 6.0, on_end=told) for each in (5, 6, 7)]
+    engine.submit(*parts)
+    assert engine.stop(timeout=60)
+    assert [each.end for each in parts] == [End.STOP, End.EXPIRED, End.EXPIRED]
