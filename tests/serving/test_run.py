@@ -28,14 +28,15 @@ from tests.serving.process import ROOT, process, serving, serving_both
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_says_where_it_is_and_ends_well_when_it_is_told_to(exported: Path, number: int) -> None:
-    with serving(exported.parents[1]) as (started, address):
+    with serving_both(exported.parents[1]) as (started, address, http):
         assert address.startswith("127.0.0.1:")
         with Client(address) as client:
             assert client.translate("Bonjour.").model == "fr-en"
         started.send_signal(number)
         out, err = started.communicate(timeout=30)
     assert (started.returncode, out) == (0, "")
-    assert err.splitlines() == ["  fr-en 1: fr to en, float32", "draining ..."]
+    page = f"the page is at http://{http}/"
+    assert err.splitlines() == ["  fr-en 1: fr to en, float32", page, "draining ..."]
 
 
 def test_under_load_a_server_that_is_told_to_go_finishes_what_it_has_taken(exported: Path) -> None:

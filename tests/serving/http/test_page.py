@@ -11,7 +11,6 @@ from serving.run import Listening
 from serving.security import Security
 from tests.serving.echo import run
 from tests.serving.http.site import refused, site
-from tests.serving.process import serving_both
 from tests.serving.secured import Files
 
 PAGE = page()
@@ -65,13 +64,6 @@ def test_there_is_nothing_beside_them(address: str) -> None:
             assert "nothing at this address" in await refused(http.get(address), 404)
 
     run(scenario)
-
-
-def test_who_starts_the_server_is_told_where_the_page_is(exported: Path) -> None:
-    with serving_both(exported) as (process, _, address):
-        process.terminate()
-        _, said = process.communicate(timeout=60)
-    assert f"\nthe page is at http://{address}/\n" in said
 
 
 def test_its_address_can_be_opened_as_it_is_told(tmp_path: Path) -> None:
