@@ -171,14 +171,17 @@ def real(pieces: Any) -> list[str]:
 @plain
 def test_every_signature_is_one_graph_for_any_batch_and_any_length(signatures: Any) -> None:
     given = {name: signature.structured_input_signature[1] for name, signature in signatures.items()}
-    shapes = {name: [spec.shape.as_list() for spec in specs.values()] for name, specs in given.items()}
-    caches = [[4, None, 2, None, 8]] * 2  # the keys and the values of two layers
-    assert shapes.pop("step") == [*caches, [None], [None], [None]]
+    shapes = {
+        name: {spec.name: spec.shape.as_list() for spec in specs.values()} for name, specs in given.items()
+    }
+    caches = [4, None, 2, None, 8]  # the keys and the values of two layers
+    rows = {name: [None] for name in ("token", "position", "memory_length")}
     assert shapes == {
-        "serving_default": [[None]],
-        "tokens": [[None, None]],
-        "align": [[None]],
-        "encode": [[None, None]],
+        "serving_default": {"text": [None]},
+        "tokens": {"source": [None, None]},
+        "align": {"text": [None]},
+        "encode": {"source": [None, None]},
+        "step": {**rows, "memory": caches, "cache": caches},
     }
     signatures["serving_default"](text=tf.constant(["Oui."]))
     known = context.context().list_function_names()
