@@ -23,7 +23,7 @@ from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.serving.counts import counts
 from tests.serving.echo import run, served
-from tests.serving.process import ROOT, descriptors, megabytes, serving
+from tests.serving.process import ROOT, descriptors, megabytes, serving_both
 
 TEXTS = [pair.source for pair in phrasebook("fr-en", "test", 20)]
 OPTIONS = wire.Options(
@@ -78,7 +78,7 @@ async def healthy(address: str) -> AsyncIterator[Health]:
 
 @pytest.fixture
 def server(exported: Path) -> Iterator[Started]:
-    with serving(exported, "--slots", 8) as (process, address):
+    with serving_both(exported, "--slots", 8) as (process, address, http):
         yield process, address
         assert process.poll() is None
         process.terminate()
@@ -86,6 +86,7 @@ def server(exported: Path) -> Iterator[Started]:
         assert process.returncode == 0  # nobody is inside any more
         assert err.splitlines() == [
             "  fr-en 1: fr to en, float32",
+            f"the page is at http://{http}/",
             "draining ...",
         ]  # nothing was the server's fault
 

@@ -107,4 +107,4 @@ def test_for_people_the_terminal_stays_calm_unless_they_want_it_all(
         told = ended(started)
     access = [line for line in told if " INFO serving.access: method=" in line]
     assert len(access) == lines
-    assert len(told) == lines + 2  # what it serves, and that it goes
+    assert len(told) == lines + 3  # what it serves, where the page is, and that it goes
