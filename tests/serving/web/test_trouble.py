@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,8 +66,10 @@ def test_a_busy_server_is_asked_again_until_it_has_time(page: "Page") -> None:
             threading.Thread(target=asked, args=(server.address, "translate"), kwargs={"q": "Merci"})
             for _ in range(2)
         ]
-        for each in others:  # one that is being decoded, one that waits
-            each.start()
+        others[0].start()
+        while not server.runtime.rows:  # one that is being decoded, one that waits
+            time.sleep(0.001)
+        others[1].start()
         page.run(FULL)
         write(page, TEXT)
         assert until_told(page, "Many are asking").startswith(
