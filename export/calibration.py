@@ -50,7 +50,6 @@ def _translate(
         f"{kind}_capacity": np.array(inputs[f"{kind}_key_0"].shape[2], np.int32)
         for kind in ("cache", "memory")
     }
-    fixed["scored"] = np.zeros(0, np.int32)
     while len(limits):
         outputs = proceed({**inputs, **fixed})
         inputs |= {name.removesuffix(WRITTEN): outputs[name] for name in outputs if name.endswith(WRITTEN)}

@@ -5,8 +5,7 @@ gives the keys and values that the decoder's cross-attention looks at. The decod
 row, each row at a position of its own, and writes the caches in place: what goes in and what comes out of
 them is to be bound to the same buffer. Both are made for ONNX Runtime and use its operators for attention.
 
-B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, R rows that are scored,
-V vocabulary.
+B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, V vocabulary.
 """
 
 from collections.abc import Callable
@@ -76,7 +75,7 @@ def encoder(model: TranslationModel, products: Products) -> Graph:
 
 
 def decoder(model: TranslationModel, products: Products) -> Graph:
-    """token (B, 1) at position (B,) -> next (B, 1), and the log-probability of it for the rows `scored` (R,).
+    """token (B, 1) at position (B,) -> next (B, 1), and its log-probability (B, 1).
 
     The caches go in as {cache,memory}_{key,value}_LAYER and come out, a position longer, with _written behind
     the name. Attention to the memory is made of the operator that attends to the cache: at every step it
@@ -129,8 +128,10 @@ def decoder(model: TranslationModel, products: Products) -> Graph:
             block.feed_forward_norm, partial(_feed_forward, graph, products, model, f"decoder.{place}", block)
         )
     logits = products.transposed(graph, "logits", stream.leave(), EMBEDDING)
-    graph.output("next", _highest(graph, logits), ["batch", 1], INT32)
-    graph.output("log_prob", _log_prob(graph, logits, model.target_embedding.vocabulary_size), ["scored"])
+    highest = _highest(graph, logits)
+    graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
+    log_prob = _log_prob(graph, logits, highest, model.target_embedding.vocabulary_size)
+    graph.output("log_prob", log_prob, ["batch", 1])
     for name, (value, shape) in written.items():
         graph.output(name, value, shape, products.cache_kind)
     return graph
@@ -220,13 +221,14 @@ def _highest(graph: Graph, logits: str) -> str:
     highest = graph.node("ReduceMax", blocks, graph.integers(2), keepdims=0)
     block = graph.node("ArgMax", highest, axis=1)
     inside = graph.node("ArgMax", graph.node("GatherND", blocks, block, batch_dims=1), axis=1)
-    place = graph.node("Add", graph.node("Mul", block, graph.integers(BLOCK)), inside)
-    return str(graph.node("Cast", place, to=INT32))
+    return str(graph.node("Add", graph.node("Mul", block, graph.integers(BLOCK)), inside))
 
 
-def _log_prob(graph: Graph, logits: str, vocabulary: int) -> str:
-    scored = graph.input("scored", ["scored"], INT32)
-    rows = graph.node("Squeeze", graph.node("Gather", logits, scored), graph.integers(1))
-    real = graph.node("Slice", rows, *map(graph.integers, (0, vocabulary, 1)))
-    log_probs = graph.node("LogSoftmax", real, axis=1)
-    return str(graph.node("ReduceMax", log_probs, graph.integers(1), keepdims=0))
+def _log_prob(graph: Graph, logits: str, place: str, vocabulary: int) -> str:
+    """(B, 1, V), (B, 1) -> (B, 1): looked up, since another search would read all of them again."""
+    if vocabulary % BLOCK:
+        logits = graph.node("Slice", logits, *map(graph.integers, (0, vocabulary, 2)))
+    log_probs = graph.node("LogSoftmax", logits, axis=2)
+    return str(
+        graph.node("GatherND", log_probs, graph.node("Unsqueeze", place, graph.integers(2)), batch_dims=2)
+    )

@@ -1,8 +1,7 @@
 """Whether requests are taken, and how many are inside."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from serving.errors import ClosedError
 from serving.users import Users
@@ -26,14 +25,12 @@ class Door:
         """For good: those inside are finished."""
         self._shut = "the server is going: repeat it elsewhere"
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """One request is inside; or ClosedError."""
+    def entered(self) -> Users:
+        """Within it one request is inside; or ClosedError."""
         self._came += 1
         if self._shut:
             raise ClosedError(self._shut)
-        with self._inside.another():
-            yield
+        return self._inside
 
     async def emptied(self, timeout: float) -> bool:
         """Whether all have left within so many seconds."""

@@ -112,19 +112,23 @@ class Engine:
             if self._stopping is not None or not self.alive:
                 raise EngineStoppedError("the engine takes no more requests")
             for place, request in enumerate(requests):
-                self.check_room(request.priority, request.deadline, place)
+                self.check_room(request.priority, request.deadline, request.expected, place)
             self._queue.put(*requests)
             now = self._clock()
             for request in requests:
                 request.came = now
             self._changed.notify()
 
-    def check_room(self, priority: int, deadline: float | None, others: int = 0) -> None:
-        """Raise what `submit` would, while nothing is spent on a request yet; `others` come with it."""
+    def check_room(self, priority: int, deadline: float | None, tokens: int, others: int = 0) -> None:
+        """Raise what `submit` would, while little is spent on a request yet.
+
+        `tokens` are expected of it; `others` come with it.
+        """
         waiting = self._queue.ahead_of(priority)
         wait = self._pace.wait(waiting + others)
         self._queue.check_room(others + 1, wait)
-        if waiting and deadline is not None and not self._pace.in_time(wait, deadline - self._clock()):
+        late = deadline is not None and not self._pace.in_time(wait, deadline - self._clock(), tokens)
+        if waiting and late:
             raise QueueFullError(f"{waiting:,} requests are waiting, too many for the deadline", wait)
 
     def cancel(self, request: Request) -> None:
@@ -174,7 +178,7 @@ class Engine:
         rows = len(ended) + self.running
         for request in ended:
             took = self._clock() - (now if request.begun is None else request.begun)
-            self._pace.left(took, rows, request.end in (End.STOP, End.LENGTH))
+            self._pace.left(took, rows, request.expected, request.end in (End.STOP, End.LENGTH))
         self._tell(ended)
 
     def _measure(self, began: float, chosen: list[Request], spoke: int) -> None:

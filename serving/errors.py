@@ -100,7 +100,8 @@ def refusal(error: Exception) -> Refusal:
         case UnknownModelError():
             return Refusal(Code.NOT_FOUND, str(error))
         case QueueFullError():
-            return Refusal(Code.RESOURCE_EXHAUSTED, str(error), retry_after=max(RETRY_AFTER, error.wait))
+            after = max(RETRY_AFTER, round(error.wait, 1))
+            return Refusal(Code.RESOURCE_EXHAUSTED, str(error), retry_after=after)
         case ClosedError():
             return Refusal(Code.UNAVAILABLE, str(error))
         case TimeoutError():

@@ -27,7 +27,7 @@ class Front:
         """One request; whatever goes wrong comes out as a RefusedError, but a cancellation as it is."""
         visit = Visit(method, protocol, remaining, traceparent)
         try:
-            with self._door.entered(), visit.current():
+            with self._door.entered(), visit:
                 yield visit
         except Exception as error:
             told = refusal(error)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractContextManager, aclosing
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import grpc
@@ -81,5 +82,9 @@ def _traceparent(context: Context) -> str:
 
 
 async def _abort(context: Context, told: Refusal) -> Any:
-    details = ("grpc-status-details-bin", told.status().SerializeToString())
-    await context.abort(_CODES[told.code], told.message, (details,))
+    await context.abort(_CODES[told.code], told.message, (("grpc-status-details-bin", _details(told)),))
+
+
+@lru_cache  # a server that has too much to do says the same again and again
+def _details(told: Refusal) -> bytes:
+    return told.status().SerializeToString()

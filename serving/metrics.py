@@ -1,6 +1,7 @@
 """What Prometheus reads: requests are counted as they end, the engines are looked at when somebody asks."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from google.rpc.code_pb2 import Code
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
@@ -24,26 +25,27 @@ class Metrics:
 
     def __init__(self, models: Callable[[], Models]) -> None:
         self._registry = CollectorRegistry()
-        self._requests = Counter(
+        requests = Counter(
             "translation_requests",
             "Requests that are over.",
             ("method", "protocol", "code"),
             registry=self._registry,
         )
-        self._seconds = Histogram(
+        seconds = Histogram(
             "translation_request_seconds",
             "From when a request came until it was answered or refused.",
             ("method", "protocol"),
             buckets=SECONDS,
             registry=self._registry,
         )
+        self._requests_of, self._seconds_of = cache(requests.labels), cache(seconds.labels)
         ProcessCollector(registry=self._registry)
         self._registry.register(_Versions(models))
 
     def count(self, visit: Visit) -> None:
         """One that is over."""
-        self._requests.labels(visit.method, visit.protocol, Code.Name(visit.code)).inc()
-        self._seconds.labels(visit.method, visit.protocol).observe(visit.seconds)
+        self._requests_of(visit.method, visit.protocol, Code.Name(visit.code)).inc()
+        self._seconds_of(visit.method, visit.protocol).observe(visit.seconds)
 
     def text(self) -> bytes:
         """In CONTENT_TYPE. Nothing is locked that an engine needs."""

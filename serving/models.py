@@ -1,7 +1,6 @@
 """All that a server answers with: versions that serve, those that were refused, and what is the default."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from serving.errors import InvalidError, UnknownModelError
@@ -54,13 +53,6 @@ class Models:
         there = ", ".join(str(model.version) for model in found)
         refused = "; it was refused" if (found[0].name, version) in self.refused else ""
         raise UnknownModelError(f"{found[0].name} has no version {version}, it has {there}{refused}")
-
-    @contextmanager
-    def using(self, name: str, version: int) -> Iterator[Model]:
-        """What find finds; its engine goes on meanwhile, even if the version is removed."""
-        model = self.find(name, version)
-        with model.users.another():
-            yield model
 
     def add(self, model: Model) -> Model | None:
         """From now on requests find it. -> the one of the same number that leaves for it."""

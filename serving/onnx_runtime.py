@@ -27,7 +27,7 @@ class OnnxRuntime:
         self._rows.admit(self._encoder.run(None, {"source": np.array(sources, np.int32)}), self.start_id)
 
     def step(self) -> tuple[Tokens, LogProbs]:
-        return self._rows.step(scored=True)
+        return self._rows.step()
 
     def step_alone(self, row: int) -> tuple[int, float]:
         return self._rows.step_alone(row)

@@ -49,6 +49,11 @@ class Request:
     begun: float | None = None  # when it got its row
     spoke: float | None = None  # when its first token was there
 
+    @property
+    def expected(self) -> int:
+        """Tokens of the answer, as a guess: it is about as long as its source."""
+        return min(len(self.source), self.most_tokens)
+
     def expired(self, now: float) -> bool:
         """Whether its deadline has passed."""
         return self.deadline is not None and now >= self.deadline

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import cache
 
@@ -41,7 +40,8 @@ class TranslationService:
         self, request: wire.TranslateRequest, remaining: float | None
     ) -> wire.TranslateResponse:
         """One text."""
-        with self._using(request.options) as model:
+        model = self._found(request.options)
+        with model.users:
             translated = await self._translated(model, request.text, request.options, remaining)
         return wire.TranslateResponse(translation=translated)
 
@@ -51,7 +51,8 @@ class TranslationService:
         """Several texts, all at once."""
         self._limits.check_segments(len(request.texts))
         segments = []
-        with self._using(request.options) as model:  # one for all of them
+        model = self._found(request.options)  # one for all of them
+        with model.users:
             async with asyncio.TaskGroup() as group:
                 for text in request.texts:
                     segments.append(group.create_task(self._segment(model, text, request.options, remaining)))
@@ -62,7 +63,8 @@ class TranslationService:
         self, request: wire.StreamTranslateRequest, remaining: float | None
     ) -> AsyncGenerator[wire.StreamTranslateResponse, None]:
         """One text, piece by piece."""
-        with self._using(request.options) as model:
+        model = self._found(request.options)
+        with model.users:
             asked = await self._asked(model, request.text, request.options, remaining)
             told = 0
             with asked.asking(each_token=True):
@@ -78,7 +80,8 @@ class TranslationService:
 
     async def attend(self, request: wire.AttendRequest, remaining: float | None) -> wire.AttendResponse:
         """One text, with all that was looked at."""
-        with self._using(request.options) as model:
+        model = self._found(request.options)
+        with model.users:
             asked = await self._asked(model, request.text, request.options, remaining)
             with asked.asking():
                 said = await asked.answered()
@@ -101,9 +104,13 @@ class TranslationService:
     async def _asked(self, model: Model, text: str, options: wire.Options, remaining: float | None) -> Asked:
         deadline = None if remaining is None else time.monotonic() + remaining
         self._limits.check_text(text)
-        model.engine.check_room(priority(options), deadline)  # a refusal costs as little as can be
+        short = len(text) <= SHORT
+        if model.engine.waiting:  # a refusal costs as little as can be
+            tokens = model.count(text) if short else 1
+            least = min(tokens, options.max_output_tokens or model.longest, model.longest)
+            model.engine.check_room(priority(options), deadline, least)
         count = cache(model.count)
-        if len(text) <= SHORT:
+        if short:
             parts = divided(text, count, model.lengths)
         else:  # nobody else waits meanwhile
             parts = await asyncio.to_thread(divided, text, count, model.lengths)
@@ -111,8 +118,8 @@ class TranslationService:
         follow(asked)
         return asked
 
-    def _using(self, options: wire.Options) -> AbstractContextManager[Model]:
-        return self.models.using(options.model, options.version)
+    def _found(self, options: wire.Options) -> Model:
+        return self.models.find(options.model, options.version)
 
     async def _translated(
         self, model: Model, text: str, options: wire.Options, remaining: float | None

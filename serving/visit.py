@@ -3,10 +3,8 @@
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Self
 
 from google.rpc.code_pb2 import Code
 
@@ -35,14 +33,12 @@ class Visit:
         if self.traceparent and (found := _TRACEPARENT.fullmatch(self.traceparent)):
             self.trace_id = found[1]
 
-    @contextmanager
-    def current(self) -> Iterator[Self]:
+    def __enter__(self) -> None:
         """Meanwhile `follow` is about this one."""
-        token = _current.set(self)
-        try:
-            yield self
-        finally:
-            _current.reset(token)
+        self._token = _current.set(self)
+
+    def __exit__(self, *error: object) -> None:
+        _current.reset(self._token)
 
     @property
     def late(self) -> bool:

@@ -11,6 +11,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 from serving.attention import Graph
 from serving.engine import Engine
 from serving.model import Model
+from serving.pace import Pace
 from serving.requests import End, Request
 from serving.runtime import LogProbs, Tokens
 
@@ -36,10 +37,20 @@ def model(name: str, version: Version, precision: str, rows: int, queue: int) ->
         if name == "continuous":
             engine = Engine(runtime, tokenizer.eos_id, queue)
         else:
-            engine = Static(_Staying(runtime), tokenizer.eos_id, queue, WITHOUT_LIMIT)
+            engine = Static(_Staying(runtime), tokenizer.eos_id, queue)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
     attention = Graph(version.path(f"{ONNX}/attention.onnx"))
     return Model("model", 1, tokenizer, lengths, longest, precision, engine.start(), attention)
+
+
+class OfBatches(Pace):
+    """Where all wait for the last one, an answer takes the same time whatever its length."""
+
+    def left(self, seconds: float, rows: int, tokens: int = 1, answered: bool = True) -> None:
+        super().left(seconds, rows, 1, answered)
+
+    def in_time(self, wait: float, left: float, tokens: int) -> bool:
+        return super().in_time(wait, left, 1)
 
 
 class Static(Engine):
@@ -47,6 +58,10 @@ class Static(Engine):
 
     Rows that are done stay until then, as in a graph that has its loop inside.
     """
+
+    def __init__(self, runtime: "_Staying", end_id: int, queue: int) -> None:
+        super().__init__(runtime, end_id, queue, WITHOUT_LIMIT)
+        self._pace = OfBatches()
 
     def _turn(self) -> None:
         self._gather()
@@ -77,6 +92,7 @@ class CTranslate2(Engine):
         import ctranslate2
 
         super().__init__(_Rows(rows), tokenizer.eos_id, queue, WITHOUT_LIMIT)
+        self._pace = OfBatches()
         self._translator = ctranslate2.Translator(
             str(directory), compute_type="int8", inter_threads=1, intra_threads=1
         )

@@ -5,15 +5,19 @@ from typing import Any
 
 import numpy as np
 
-VOCABULARY, SENTENCES, LATE = 8000, 400, 80
-END_SAID = 3.3  # how loudly: with it the answers of preset small have about as many tokens as a sentence
+VOCABULARY, SENTENCES = 8000, 400
+WORDS = (2, 50)  # of a sentence; each is some three tokens
+NEVER = -1
+FITTED, TOGETHER = 200, 20  # sentences from which the end is learned, so many at a time
+NEAR, SLOWLY = 20, 15  # tokens from the wanted end within which it counts, and over which it is passed
+STEADY = 30.0  # what keeps the end's vector short
 
 
 def export_untrained(preset: str, directory: Path) -> None:
     """ONNX at float32 and int8, and CTranslate2; golden sentences of words that nobody says.
 
-    The end is what points to late positions, so that it grows likelier with each token, sooner for one source
-    than for another. Else random weights say one token until they may say no more.
+    Random weights say one token until they may say no more: the end is made to come, about when the answer is
+    as long as its source.
     """
     import keras
 
@@ -29,12 +33,13 @@ def export_untrained(preset: str, directory: Path) -> None:
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(rng.choice(letters, rng.integers(3, 9))) for _ in range(20_000)]
     keras.utils.set_random_seed(1)
-    model = TranslationModel.from_preset(
-        preset, tokenizer=Tokenizer.train([Pair(word, word) for word in words], VOCABULARY)
-    )
-    _let_it_end(model)
-    counts = np.clip(rng.lognormal(2.0, 0.5, SENTENCES).round().astype(int), 1, 40)
+    pairs = [Pair(word, word) for word in words]
+    tokenizer = Tokenizer.train(pairs, VOCABULARY, joint=False)  # the end of a source keeps its own vector
+    model = TranslationModel.from_preset(preset, tokenizer=tokenizer)
+    counts = np.geomspace(*WORDS, SENTENCES).round().astype(int)  # all lengths, for others to draw from
+    rng.shuffle(counts)
     sentences = [Sentence(" ".join(rng.choice(words, count))) for count in counts]
+    _let_it_end(model, tokenizer.encode_source([each.source for each in sentences[:FITTED]]))
     lengths = LearnedLengths(0, 200, 0)
     origin = Origin("nothing", Pairs(SENTENCES, SENTENCES), lengths)
     request = Request(("onnx", "ctranslate2"), quantize="int8")
@@ -43,10 +48,39 @@ def export_untrained(preset: str, directory: Path) -> None:
     )
 
 
-def _let_it_end(model: Any) -> None:
-    positions = np.array(model.positions.table)
-    later = positions[LATE] - positions[0]
-    embeddings = model.target_embedding.embeddings.numpy()
-    usual = np.linalg.norm(embeddings, axis=1).mean()
-    embeddings[model.tokenizer.eos_id] = END_SAID * usual * later / np.linalg.norm(later)
-    model.target_embedding.embeddings.assign(embeddings)
+def _let_it_end(model: Any, sources: list[list[int]]) -> None:
+    """Least squares: the end's logit rises past the highest of the others where the source would end."""
+    embedding, end = model.target_embedding.embeddings, model.tokenizer.eos_id
+    weights = embedding.numpy()
+    weights[end] = 0.0
+    embedding.assign(weights)
+    inverse = np.linalg.pinv(weights).T  # logits are states times weights: this leads back
+    left = STEADY * np.eye(weights.shape[1])
+    right = np.zeros(weights.shape[1])
+    for first in range(0, len(sources), TOGETHER):
+        states, wanted, counts = _around_the_end(model, sources[first : first + TOGETHER], inverse)
+        left += (states * counts[:, None]).T @ states
+        right += (states * counts[:, None]).T @ wanted
+    weights[end] = np.linalg.solve(left, right)
+    embedding.assign(weights)
+
+
+def _around_the_end(model: Any, sources: list[list[int]], inverse: Any) -> tuple[Any, Any, Any]:
+    """-> of each token: the state it comes from, the logit that the end should have, and what it counts."""
+    from keras_transformer.models.loops import Search
+    from keras_transformer.models.translate import search_ids
+    from keras_transformer.training.feed import shifted
+
+    lengths = np.array([len(source) for source in sources])
+    longest, start = int(lengths.max()) + NEAR, model.tokenizer.bos_id
+    found = search_ids(model, sources, Search(start, NEVER), max_tokens=longest)
+    said = _filled([answer for (answer,) in found], longest)
+    logits = model({"source": _filled(sources, lengths.max()), "target": shifted(said, start)}).numpy()
+    highest, late = logits.max(-1), np.arange(1, longest + 1) - lengths[:, None]
+    wanted = highest * (1 + np.tanh(late / SLOWLY))
+    real = said != 0
+    return (logits @ inverse)[real], wanted[real], np.exp(-np.abs(late) / NEAR)[real]
+
+
+def _filled(rows: list[list[int]], length: int) -> Any:
+    return np.array([[*row, *[0] * (length - len(row))] for row in rows], np.int32)

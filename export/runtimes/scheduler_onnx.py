@@ -45,9 +45,8 @@ class Slots:
         self._token = np.zeros((slots, 1), np.int32)
         self._position = np.zeros(slots, np.int32)
         self._memory_position = np.zeros(slots, np.int32)
-        self._scored = np.arange(slots, dtype=np.int32)
-        self._log_prob = np.zeros(slots, np.float32)
-        self._bindings: dict[tuple[int, bool], Any] = {}
+        self._log_prob = np.zeros((slots, 1), np.float32)
+        self._bindings: dict[int, Any] = {}
 
     @property
     def free(self) -> int:
@@ -66,23 +65,23 @@ class Slots:
         self._token[new] = start_id
         self.rows += rows
 
-    def step(self, scored: bool = False) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """-> the next token of each row (B,) and, if scored, its log-probability (B,).
+    def step(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """-> the next token of each row (B,) and its log-probability (B,).
 
         Both are views: the next step writes over them.
         """
-        binding = self._bindings.get((self.rows, scored))
+        binding = self._bindings.get(self.rows)
         if binding is None:
-            binding = self._bindings[self.rows, scored] = self._bound(slice(self.rows), scored)
+            binding = self._bindings[self.rows] = self._bound(slice(self.rows))
         self._decoder.run_with_iobinding(binding)
         self._position[: self.rows] += 1
-        return self._token[: self.rows, 0], self._log_prob[: self.rows if scored else 0]
+        return self._token[: self.rows, 0], self._log_prob[: self.rows, 0]
 
     def step_alone(self, row: int) -> tuple[int, float]:
         """The next token and its log-probability of one row, while the others stand still."""
-        self._decoder.run_with_iobinding(self._bound(slice(row, row + 1), scored=True))
+        self._decoder.run_with_iobinding(self._bound(slice(row, row + 1)))
         self._position[row] += 1
-        return int(self._token[row, 0]), float(self._log_prob[row])
+        return int(self._token[row, 0]), float(self._log_prob[row, 0])
 
     def retire(self, row: int) -> None:
         """A row leaves, and the last one takes its slot."""
@@ -96,7 +95,7 @@ class Slots:
         for values in (self._token, self._position, self._memory_position):
             values[row] = values[self.rows]
 
-    def _bound(self, rows: slice, scored: bool) -> Any:
+    def _bound(self, rows: slice) -> Any:
         binding = self._decoder.io_binding()
 
         def bind(name: str, values: NDArray[Any], written: str | None = None) -> None:
@@ -108,8 +107,7 @@ class Slots:
         bind("token", self._token[rows], "next")
         bind("position", self._position[rows])
         bind("memory_position", self._memory_position[rows])
-        log_prob = self._log_prob[rows] if scored else self._log_prob[:0]
-        bind("scored", self._scored[: len(log_prob)])
+        log_prob = self._log_prob[rows]
         binding.bind_output("log_prob", "cpu", 0, np.float32, log_prob.shape, log_prob.ctypes.data)
         for kind, buffer in self._caches.items():
             bind(f"{kind}_capacity", self._capacities[kind])
@@ -158,7 +156,7 @@ class SchedulerOnnx:
                 going.append(_Going(place, limit, [], []))
             if not going:
                 return answers
-            tokens, log_probs = slots.step(scored=True)
+            tokens, log_probs = slots.step()
             for row, token, log_prob in zip(going, tokens.tolist(), log_probs.tolist(), strict=True):
                 row.ids.append(token)
                 row.log_probs.append(log_prob)

@@ -123,7 +123,7 @@ def test_a_row_is_bit_for_bit_the_same_among_rows_at_other_positions(
 
     def steps(slots: Slots, count: int, heard: list[list[bytes]]) -> None:
         for _ in range(count):
-            tokens, log_probs = slots.step(scored=True)
+            tokens, log_probs = slots.step()
             for row, said in enumerate(heard[: slots.rows]):
                 said.append(tokens[row].tobytes() + log_probs[row].tobytes())
 
@@ -160,7 +160,7 @@ def test_of_equal_logits_the_first_wins(vocabulary: int, tmp_path: Path) -> None
     runtime = opened(tmp_path)
     slots = Slots(runtime.decoder, 1, 3, 4)
     slots.admit(runtime.encoder.run(None, {"source": np.array([[5, 6, END]], np.int32)}), START)
-    tokens, log_probs = slots.step(scored=True)
+    tokens, log_probs = slots.step()
     assert tokens.tolist() == [0]
     # all are equally likely, and what fills up the last block is none of them
     assert np.allclose(log_probs, -np.log(vocabulary))

@@ -189,7 +189,8 @@ def test_a_version_that_is_removed_is_not_found_but_finishes_what_it_has_and_is_
     async def scenario() -> None:
         async with live(root) as (versions, models):
             leaves = weakref.ref(models.find("fr-en", 2))
-            with models.using("fr-en", 0) as model:  # it has found it, and asks nothing yet
+            model = models.find("fr-en", 0)
+            with model.users:  # it has found it, and asks nothing yet
                 shutil.rmtree(root / "fr-en/2")
                 for _ in range(5):  # time enough for its engine to be stopped, if it were
                     await versions.look()
