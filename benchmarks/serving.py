@@ -6,7 +6,7 @@ Three servers, pinned to one core: ours as it is; ours with batches that are gat
 last row is done and answered then; and CTranslate2 in int8, which takes all that wait as one batch, at the
 best batch size of those tried. One of them works at a time, and they take turns. All callers are one process
 on the other core. Texts are golden sentences of the version, drawn so that their answers have log-normal
-lengths; without --model it is an untrained preset small, whose answers end after some time.
+lengths; without --model it is an untrained model, whose answers are about as long as their texts.
 
   throughput  answers a second while four times as many requests are under way as there are rows
   p99         of Poisson arrivals at 30 % of the static side's throughput, from when each should have left
@@ -54,13 +54,16 @@ def main() -> None:
     """All of it, and no process is left."""
     parser = measure.parser(__doc__)
     parser.add_argument("--model", type=Path, help="a version directory with onnx at int8, and ctranslate2")
+    parser.add_argument(
+        "--preset", choices=("tiny", "small", "base"), default="small", help="of the untrained model (small)"
+    )
     parser.add_argument("--precision", choices=("int8", "float32"), default="int8", help="of our engine")
     parser.add_argument("--rows", type=int, default=32, help="that are decoded together (32)")
     parser.add_argument("--queue", type=int, default=1024, help="requests that may wait (1024)")
     parser.add_argument("--smoke", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
-        directory = options.model or _untrained(Path(scratch))
+        directory = options.model or _untrained(options.preset, Path(scratch))
 
         def side(name: str, rows: int) -> Side:
             arguments = ["--precision", options.precision, "--queue", options.queue]
@@ -80,11 +83,11 @@ def main() -> None:
     )
 
 
-def _untrained(scratch: Path) -> Path:
+def _untrained(preset: str, scratch: Path) -> Path:
     from served.untrained import export_untrained
 
     directory = scratch / "untrained" / "1"
-    export_untrained("small", directory)
+    export_untrained(preset, directory)
     return directory
 
 

@@ -100,9 +100,9 @@ class Loop:
                 self.traces += 1
                 return function(*inputs)
 
-            self._run[name] = tf.function(
-                traced, input_signature=signature, autograph=False, jit_compile=compiled
-            )
+            graph = tf.function(traced, input_signature=signature, autograph=False, jit_compile=compiled)
+            # there is one trace: looking for it at every call takes half a millisecond
+            self._run[name] = graph.get_concrete_function()
         return self._run[name]
 
     def compile(self, rows: int, source_length: int, length: int, prefix_length: int = 0) -> None:

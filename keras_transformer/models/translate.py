@@ -134,7 +134,7 @@ def _best(answers: list[list[int]]) -> list[int]:
 
 def _said(ids: Ids, end_id: int) -> list[int]:
     """Up to and with the end; what was never said is 0."""
-    said = [int(number) for number in ids]
+    said: list[int] = ids.tolist()
     return said[: said.index(end_id) + 1] if end_id in said else said
 
 
