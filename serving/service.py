@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 
 from serving.answers import (
     add_alignment,
@@ -106,9 +106,10 @@ class TranslationService:
         self._limits.check_text(text)
         short = len(text) <= SHORT
         if model.engine.waiting:  # a refusal costs as little as can be
-            tokens = model.count(text) if short else 1
-            least = min(tokens, options.max_output_tokens or model.longest, model.longest)
-            model.engine.check_room(priority(options), deadline, least)
+            check_room = partial(model.engine.check_room, priority(options), deadline)
+            check_room(1)
+            if short and deadline is not None:
+                check_room(min(model.count(text), options.max_output_tokens or model.longest, model.longest))
         count = cache(model.count)
         if short:
             parts = divided(text, count, model.lengths)
