@@ -32,8 +32,7 @@ class Models:
 
     def default(self, name: str) -> Model:
         """Of a name that answers: the pinned version, if it is there, or else the highest."""
-        found = self.versions(name)
-        return next((model for model in found if model.version == self.pins.get(name)), found[-1])
+        return self._default(self.versions(name))
 
     def find(self, name: str, version: int) -> Model:
         """No name is the only one there is, version 0 the default."""
@@ -46,13 +45,17 @@ class Models:
         if not found:
             raise UnknownModelError(f"there is no model {name!r}; there is {', '.join(names)}")
         if not version:
-            return self.default(found[0].name)
+            return self._default(found)
         for model in found:
             if model.version == version:
                 return model
         there = ", ".join(str(model.version) for model in found)
         refused = "; it was refused" if (found[0].name, version) in self.refused else ""
         raise UnknownModelError(f"{found[0].name} has no version {version}, it has {there}{refused}")
+
+    def _default(self, versions: list[Model]) -> Model:
+        pinned = self.pins.get(versions[0].name)
+        return next((model for model in versions if model.version == pinned), versions[-1])
 
     def add(self, model: Model) -> Model | None:
         """From now on requests find it. -> the one of the same number that leaves for it."""

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from serving.engine import Engine
+from serving.pace import LONG
 from serving.requests import End, QueueFullError, Request
 from serving.runtime import LogProbs, Tokens
 from tests.serving.counts import counts
@@ -109,19 +110,22 @@ def test_where_others_wait_one_that_would_come_too_late_is_refused_and_told_how_
     told, runtime = Told(), Ticking(1)
     engine = Engine(runtime, END, clock=lambda: runtime.now).start()
     engine.submit(Request([5, 6, 7, END], 100, on_end=told))
-    told.wait_for(1)  # it took 4 seconds
+    told.wait_for(1)  # it took 4 seconds, one for each token
     runtime.going.clear()
     runtime.at_step.clear()
     first, *others = (Request([each, END], 100, on_end=told) for each in range(5, 8))
     engine.submit(first)
     assert runtime.at_step.wait(60)
     engine.submit(*others)
-    now = runtime.now
+    begins, now = 2 * 4.0, runtime.now
     with pytest.raises(QueueFullError) as refused:
-        engine.submit(Request([9, END], 100, deadline=now + 16.0 - 1.0, on_end=told))
-    assert refused.value.wait == 2 * 4.0
+        engine.submit(Request([9, END], 100, deadline=now + begins + LONG * 2 - 1.0, on_end=told))
+    assert refused.value.wait == begins
     assert str(refused.value) == "2 requests are waiting, too many for the deadline"
-    engine.submit(Request([9, END], 100, deadline=now + 16.0, on_end=told))
+    engine.submit(Request([9, END], 100, deadline=now + begins + LONG * 2, on_end=told))
+    with pytest.raises(QueueFullError):  # a longer one would not be done by then, but for its limit
+        engine.submit(Request([9, 9, 9, END], 100, deadline=now + begins + 4.0 + LONG * 2, on_end=told))
+    engine.submit(Request([9, 9, 9, END], 2, deadline=now + begins + 4.0 + LONG * 2, on_end=told))
     runtime.going.set()
     assert engine.stop(timeout=60)
 
