@@ -1,0 +1,69 @@
+"""Lines of several sentences: translated as one, sentence by sentence, and as the command divides them.
+
+    python benchmarks/lines.py --run RUN --source FILE --reference FILE --json
+
+Lines of 1, 2 and 5 sentences are put together from the first 600 lines of a test set, whose lines should
+be single sentences that the run has not seen. Printed are BLEU and the lines that are exactly right.
+"""
+
+from functools import partial
+from pathlib import Path
+
+import measure
+
+SENTENCES, TOGETHER = 600, (1, 2, 5)
+
+
+def main() -> None:
+    """Every way, for every number of sentences."""
+    parser = measure.parser(__doc__)
+    parser.add_argument("--run", type=Path, required=True, help="a trained run")
+    parser.add_argument("--source", type=Path, required=True, help="a sentence a line")
+    parser.add_argument("--reference", type=Path, required=True, help="their translations")
+    parser.add_argument(
+        "--tokenize", default="13a", help="sacreBLEU's, or none for text that is tokenised (13a)"
+    )
+    options = parser.parse_args()
+
+    from sacrebleu.metrics import BLEU
+
+    from keras_transformer import TranslationModel
+    from keras_transformer.cli.opened import lengths_known, tokens
+    from keras_transformer.text.sentences import Parts
+
+    model = TranslationModel.load(options.run)
+    count = partial(tokens, model.tokenizer)
+    lengths = lengths_known(options.run, model, count)
+    most = SENTENCES // 10 if options.quick else SENTENCES
+    sources, references = (
+        path.read_text(encoding="utf-8").splitlines()[:most] for path in (options.source, options.reference)
+    )
+    figures = {}
+    for together in TOGETHER:
+        grouped = [sources[first : first + together] for first in range(0, len(sources), together)]
+        lines = [" ".join(group) for group in grouped]
+        wanted = [
+            " ".join(references[first : first + together]) for first in range(0, len(references), together)
+        ]
+        found = {"as one line": model.translate(lines)}
+        for way, known in (
+            ("sentence by sentence", lengths._replace(whole=0)),
+            ("the command", lengths),
+        ):
+            parts = [Parts.of(line, count, known) for line in lines]
+            said = iter(model.translate([text for each in parts for text in each.texts]))
+            found[way] = [each.joined([next(said) for _ in each.texts]) for each in parts]
+        for way, said in found.items():
+            figures[f"{together} {way}"] = {
+                "BLEU": round(
+                    BLEU(tokenize=options.tokenize, force=True).corpus_score(said, [wanted]).score, 1
+                ),
+                "right": sum(one == other for one, other in zip(said, wanted, strict=True)),
+                "lines": len(lines),
+            }
+            print(f"{together} {way}: {figures[f'{together} {way}']}", flush=True)
+    measure.report("lines", ["tensorflow", "sacrebleu"], figures, {}, options.json)
+
+
+if __name__ == "__main__":
+    main()
