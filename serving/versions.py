@@ -2,21 +2,19 @@
 
 import asyncio
 import logging
-import os
-import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from keras_transformer.memory import give_back
 from serving.model import EngineSettings, Model
 from serving.models import Models
+from serving.niceness import LOWEST, give_way
 from serving.opening import PIN, Place, Seen, is_number, look, opened
 
 _logger = logging.getLogger(__name__)
-
-LOWEST = 19  # the nice value of what can wait
 
 Key = tuple[str, int]
 
@@ -33,7 +31,7 @@ class Versions:
         self._before = dict(self._known)  # as it was seen last
         self._troubles: set[str] = set()  # that were told
         # The threads of a product, if there are any, would be as patient as the one that makes them.
-        patient = _give_way if settings.threads == 1 else None
+        patient = partial(give_way, LOWEST) if settings.threads == 1 else None
         self._opener = ThreadPoolExecutor(1, "opening", initializer=patient)
         self._farewells: set[asyncio.Task[None]] = set()
 
@@ -152,8 +150,3 @@ class Versions:
 
 def _key(each: Place | Model) -> Key:
     return each.name, each.version
-
-
-def _give_way() -> None:
-    """This thread runs when no other wants to."""
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST)
