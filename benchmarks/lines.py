@@ -40,11 +40,7 @@ def main() -> None:
     )
     figures = {}
     for together in TOGETHER:
-        grouped = [sources[first : first + together] for first in range(0, len(sources), together)]
-        lines = [" ".join(group) for group in grouped]
-        wanted = [
-            " ".join(references[first : first + together]) for first in range(0, len(references), together)
-        ]
+        lines, wanted = (_joined(sentences, together) for sentences in (sources, references))
         found = {"as one line": model.translate(lines)}
         for way, known in (
             ("sentence by sentence", lengths._replace(whole=0)),
@@ -63,6 +59,10 @@ def main() -> None:
             }
             print(f"{together} {way}: {figures[f'{together} {way}']}", flush=True)
     measure.report("lines", ["tensorflow", "sacrebleu"], figures, {}, options.json)
+
+
+def _joined(sentences: list[str], together: int) -> list[str]:
+    return [" ".join(sentences[first : first + together]) for first in range(0, len(sentences), together)]
 
 
 if __name__ == "__main__":

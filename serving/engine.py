@@ -23,7 +23,7 @@ WAITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 STEPS = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
-BEHIND = 5  # how much nicer the engine's thread is than the event loop's
+BEHIND = 5  # how much nicer the engine's thread is than the event loop's: what waits unheard comes too late
 TOGETHER = 8  # of a full batch one row in so many has to be free before the next come: they are read together
 
 
@@ -150,9 +150,7 @@ class Engine:
         return not self.alive
 
     def _run(self) -> None:
-        give_way(
-            BEHIND
-        )  # on a core that is shared, callers are heard first: what waits unheard comes too late
+        give_way(BEHIND)
         try:
             while self._wait():
                 self._turn()

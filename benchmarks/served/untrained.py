@@ -69,18 +69,15 @@ def _around_the_end(model: Any, sources: list[list[int]], inverse: Any) -> tuple
     """-> of each token: the state it comes from, the logit that the end should have, and what it counts."""
     from keras_transformer.models.loops import Search
     from keras_transformer.models.translate import search_ids
+    from keras_transformer.text.batches import padded
     from keras_transformer.training.feed import shifted
 
     lengths = np.array([len(source) for source in sources])
     longest, start = int(lengths.max()) + NEAR, model.tokenizer.bos_id
     found = search_ids(model, sources, Search(start, NEVER), max_tokens=longest)
-    said = _filled([answer for (answer,) in found], longest)
-    logits = model({"source": _filled(sources, lengths.max()), "target": shifted(said, start)}).numpy()
+    said = padded([answer for (answer,) in found], longest)
+    logits = model({"source": padded(sources, int(lengths.max())), "target": shifted(said, start)}).numpy()
     highest, late = logits.max(-1), np.arange(1, longest + 1) - lengths[:, None]
     wanted = highest * (1 + np.tanh(late / SLOWLY))
     real = said != 0
     return (logits @ inverse)[real], wanted[real], np.exp(-np.abs(late) / NEAR)[real]
-
-
-def _filled(rows: list[list[int]], length: int) -> Any:
-    return np.array([[*row, *[0] * (length - len(row))] for row in rows], np.int32)

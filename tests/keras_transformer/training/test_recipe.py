@@ -9,6 +9,8 @@ from keras_transformer.training.recipe import Recipe
 
 def test_what_depends_on_the_size_follows_it() -> None:
     small, middle, large = (Recipe.for_corpus(pairs) for pairs in (49_999, 50_000, 2_000_000))
+    work = [recipe.steps * recipe.tokens for recipe in (small, middle, large)]
+    assert work == sorted(set(work))
     assert small.steps <= middle.steps < large.steps
     assert small.tokens < middle.tokens == large.tokens
     assert small.dropout > middle.dropout > large.dropout
