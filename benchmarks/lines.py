@@ -1,4 +1,4 @@
-"""Lines of several sentences: translated as one, sentence by sentence, and as the command divides them.
+"""Lines of several sentences: translated as one, sentence by sentence, and as `translate` divides them.
 
     python benchmarks/lines.py --run RUN --source FILE --reference FILE --json
 
@@ -6,7 +6,6 @@ Lines of 1, 2 and 5 sentences are put together from the first 600 lines of a tes
 be single sentences that the run has not seen. Printed are BLEU and the lines that are exactly right.
 """
 
-from functools import partial
 from pathlib import Path
 
 import measure
@@ -28,12 +27,11 @@ def main() -> None:
     from sacrebleu.metrics import BLEU
 
     from keras_transformer import TranslationModel
-    from keras_transformer.cli.opened import lengths_known, tokens
-    from keras_transformer.text.sentences import Parts
+    from keras_transformer.models.translate import translate_sentences
 
     model = TranslationModel.load(options.run)
-    count = partial(tokens, model.tokenizer)
-    lengths = lengths_known(options.run, model, count)
+    by_sentence = model.with_policy("float32")
+    by_sentence.lengths = model.lengths._replace(whole=0)
     most = SENTENCES // 10 if options.quick else SENTENCES
     sources, references = (
         path.read_text(encoding="utf-8").splitlines()[:most] for path in (options.source, options.reference)
@@ -41,14 +39,11 @@ def main() -> None:
     figures = {}
     for together in TOGETHER:
         lines, wanted = (_joined(sentences, together) for sentences in (sources, references))
-        found = {"as one line": model.translate(lines)}
-        for way, known in (
-            ("sentence by sentence", lengths._replace(whole=0)),
-            ("the command", lengths),
-        ):
-            parts = [Parts.of(line, count, known) for line in lines]
-            said = iter(model.translate([text for each in parts for text in each.texts]))
-            found[way] = [each.joined([next(said) for _ in each.texts]) for each in parts]
+        found = {
+            "as one line": translate_sentences(model, lines),
+            "sentence by sentence": by_sentence.translate(lines),
+            "translate": model.translate(lines),
+        }
         for way, said in found.items():
             figures[f"{together} {way}"] = {
                 "BLEU": round(

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from keras_transformer.text.sentences import Parts
 from serving.errors import InvalidError, UnansweredError
 from serving.limits import Limits
-from serving.lines import begun
 from serving.model import Model
 from serving.pieces import settled
 from serving.requests import End, Request
@@ -106,7 +105,7 @@ class Asked:
             return self.parts.joined(tokenizer.decode_target(said.tokens))
         *whole, last = said.tokens
         last = last if said.whole else list(settled(tokenizer, last))
-        return begun(self.parts, tokenizer.decode_target([*whole, last]))
+        return self.parts.begun(tokenizer.decode_target([*whole, last]))
 
     def finish_reason(self, said: Said) -> "wire.FinishReason":
         """Of an answer that is whole."""

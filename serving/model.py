@@ -53,10 +53,6 @@ class Model:
     examples: tuple[str, ...] = ()  # sentences to try it with
     users: Users = field(default_factory=Users)  # requests that have found it, and are not finished
 
-    def count(self, text: str) -> int:
-        """The tokens of a text."""
-        return len(self.tokenizer.encode_source([text])[0])
-
     def requests(
         self, texts: Sequence[str], most_tokens: int = 0, priority: int = 0, deadline: float | None = None
     ) -> list[Request]:

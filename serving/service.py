@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import asdict
 from functools import cache, partial
 
+from keras_transformer.text.sentences import divided
 from serving.answers import (
     add_alignment,
     add_scores,
@@ -18,7 +19,6 @@ from serving.asked import Asked, Said, priority
 from serving.attention import Attended, Attention
 from serving.errors import InvalidError, refusal
 from serving.limits import Limits
-from serving.lines import divided
 from serving.model import Model
 from serving.models import Models, listed
 from serving.v1 import translation_pb2 as wire
@@ -109,8 +109,9 @@ class TranslationService:
             check_room = partial(model.engine.check_room, priority(options), deadline)
             check_room(1)
             if short and deadline is not None:
-                check_room(min(model.count(text), options.max_output_tokens or model.longest, model.longest))
-        count = cache(model.count)
+                tokens = model.tokenizer.count_source(text)
+                check_room(min(tokens, options.max_output_tokens or model.longest, model.longest))
+        count = cache(model.tokenizer.count_source)
         if short:
             parts = divided(text, count, model.lengths)
         else:  # nobody else waits meanwhile

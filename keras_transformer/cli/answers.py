@@ -35,9 +35,11 @@ def configure_answers(parser: argparse.ArgumentParser) -> None:
 
 def answers(model: "TranslationModel", arguments: argparse.Namespace) -> tuple[Translate, Form]:
     """How the parts of a line are translated, and how the line is printed. A blank line stays one."""
+    from keras_transformer.models.translate import translate_sentences
+
     options = search_options(arguments)
     if not (arguments.scores or arguments.json or arguments.max_tokens):
-        return partial(model.translate, **options), _text
+        return partial(translate_sentences, model, **options), _text
     translate = partial(model.hypotheses, max_tokens=arguments.max_tokens, **options)
     if arguments.json:
         return translate, partial(_object, model, arguments.length_penalty)

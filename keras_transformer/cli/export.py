@@ -10,7 +10,6 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,12 +121,10 @@ def _export(
 ) -> None:
     from export.golden_sentences import chosen
     from keras_transformer.cli.loading import load
-    from keras_transformer.cli.opened import lengths_known, tokens
 
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
-    lengths = lengths_known(arguments.model, model, partial(tokens, tokenizer))
     module = load("export.version")
     try:
         version = module.export_version(
@@ -135,7 +132,7 @@ def _export(
             arguments.output,
             request,
             chosen(sentences, arguments.golden_count, tokenizer),
-            _origin(arguments.model, lengths),
+            _origin(arguments.model, model.lengths),
             _tell,
         )
     except ValueError as error:

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from keras_transformer.cli import CommandError
 from keras_transformer.cli.answers import Form, Translate, answers
-from keras_transformer.text.sentences import Count, Lengths, Parts
+from keras_transformer.text.sentences import Lengths, Parts
 
 if TYPE_CHECKING:
     from export.manifest import Version
     from export.translator import Said
-    from keras_transformer.models.translation import TranslationModel
     from keras_transformer.text.tokenizer import Tokenizer
 
-ENOUGH_LINES = 100  # to tell from them what a model is used to
 ONLY_A_RUN = {"beam": 1, "length_penalty": 1.0, "max_tokens": None, "json": False}
 
 
@@ -39,7 +37,7 @@ class Opened(NamedTuple):
     ) -> Self:
         """One that knows sentences of such lengths."""
         languages = f" {tokenizer.source_lang} to {tokenizer.target_lang}" if tokenizer.source_lang else ""
-        divide = partial(Parts.of, count=partial(tokens, tokenizer), lengths=lengths)
+        divide = partial(Parts.of, count=tokenizer.count_source, lengths=lengths)
         return cls(languages, divide, lengths.longest, translate, form, runtime)
 
 
@@ -67,8 +65,7 @@ def _trained(arguments: argparse.Namespace) -> Opened:
     model = load_model(arguments.model)
     if model.tokenizer is None:
         raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
-    lengths = lengths_known(arguments.model, model, partial(tokens, model.tokenizer))
-    return Opened.of(model.tokenizer, lengths, *answers(model, arguments))
+    return Opened.of(model.tokenizer, model.lengths, *answers(model, arguments))
 
 
 def _exported(arguments: argparse.Namespace) -> Opened:
@@ -91,33 +88,6 @@ def _exported(arguments: argparse.Namespace) -> Opened:
     lengths = Lengths(**asdict(version.manifest.lengths))
     form = _scored if arguments.scores else _text
     return Opened.of(version.tokenizer, lengths, translator.translate, form, f" with {name}")
-
-
-def tokens(tokenizer: "Tokenizer", text: str) -> int:
-    """How many a text has."""
-    return len(tokenizer.encode_source([text])[0])
-
-
-def lengths_known(path: Path, model: "TranslationModel", count: Count) -> Lengths:
-    """The lengths that a run's model learned, told from the held-out lines of its corpus.
-
-    A .keras file without its run says nothing of them: each of its sentences by itself then, and none longer
-    than the recipe allows by itself.
-    """
-    from keras_transformer.training.recipe import Recipe
-    from keras_transformer.training.run import Run
-
-    run = Run(path if path.is_dir() else path.parent)
-    try:
-        sources = [pair.source for pair in run.read_pairs("valid.jsonl")]
-    except FileNotFoundError:
-        sources = []
-    except (ValueError, TypeError) as error:
-        raise CommandError(f"{run.path / 'valid.jsonl'} is damaged: {error}") from error
-    known = Lengths(0, Recipe.max_tokens)
-    if len(sources) >= ENOUGH_LINES:
-        known = Lengths.seen_in(sources, count)
-    return Lengths(*(min(length, model.network.max_length) for length in known))
 
 
 def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str) -> None:

@@ -1,6 +1,7 @@
 """Texts through a model: sorted by length, batched within a budget of tokens, decoded, put back in order."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.loops import LENGTH_STEP, Ids, Loop, Search
 from keras_transformer.models.scoring import Scorer
 from keras_transformer.text.batches import padded
+from keras_transformer.text.sentences import divided
 from keras_transformer.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -32,8 +34,19 @@ class Hypothesis(NamedTuple):
 def translate(
     model: "TranslationModel", texts: Sequence[str], beam: int = 1, length_penalty: float = 1.0
 ) -> list[str]:
-    """The best answer to each text, in the order given."""
-    tokenizer, rows = _encoded(model, texts)
+    """The best answer to each text, in the order given; one of several sentences is put together again."""
+    count = _tokenizer(model, texts).count_source
+    whole = [divided(text, count, model.lengths) for text in texts]
+    sentences = [sentence for parts in whole for sentence in parts.texts]
+    found = iter(translate_sentences(model, sentences, beam, length_penalty))
+    return [parts.joined(list(islice(found, len(parts.texts)))) for parts in whole]
+
+
+def translate_sentences(
+    model: "TranslationModel", sentences: Sequence[str], beam: int = 1, length_penalty: float = 1.0
+) -> list[str]:
+    """The best answer to each, taken as it is."""
+    tokenizer, rows = _encoded(model, sentences)
     search = Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty)
     best = [_best(answers) for answers in search_ids(model, rows, search)]
     return tokenizer.decode_target([_spoken(answer, tokenizer.eos_id) for answer in best])
@@ -139,11 +152,16 @@ def _said(ids: Ids, end_id: int) -> list[int]:
 
 
 def _encoded(model: "TranslationModel", texts: Sequence[str]) -> tuple[Tokenizer, list[list[int]]]:
+    tokenizer = _tokenizer(model, texts)
+    return tokenizer, tokenizer.encode_source(texts, model.network.max_length)
+
+
+def _tokenizer(model: "TranslationModel", texts: Sequence[str]) -> Tokenizer:
     if isinstance(texts, str):
         raise TypeError(f"translate takes a list of texts; got the text {texts[:40]!r}. Put it into a list.")
     if model.tokenizer is None:
         raise ValueError("this model has no tokenizer: create it with tokenizer=... to translate text.")
-    return model.tokenizer, model.tokenizer.encode_source(texts, model.network.max_length)
+    return model.tokenizer
 
 
 def _spoken(answer: Sequence[int], end_id: int) -> list[int]:

@@ -19,6 +19,7 @@ from keras_transformer.layers import (
 from keras_transformer.layers.decoder import DecoderCache
 from keras_transformer.layers.tensor import Shape, Tensor
 from keras_transformer.models.network import Network
+from keras_transformer.text.sentences import UNKNOWN, Lengths
 from keras_transformer.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ class TranslationModel(keras.Model):
 
     Trained on {"source": (B, S), "target": (B, T)} with labels (B, T): the source ends with the end id, the
     target begins with the start id, the labels are the target one step on. Id 0 is padding everywhere.
-    Without target_vocabulary one vocabulary, and one embedding, serves both sides. `seed` decides the
-    dropout; the first weights follow keras.utils.set_random_seed.
+    Without target_vocabulary one vocabulary, and one embedding, serves both sides. `lengths` of the lines of
+    its corpus decide how `translate` divides a text. `seed` decides the dropout; the first weights follow
+    keras.utils.set_random_seed.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class TranslationModel(keras.Model):
         source_vocabulary: int,
         target_vocabulary: int | None = None,
         tokenizer: Tokenizer | None = None,
+        lengths: Lengths = UNKNOWN,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -66,6 +69,7 @@ class TranslationModel(keras.Model):
         self.source_vocabulary = source_vocabulary
         self.target_vocabulary = target_vocabulary
         self.tokenizer = tokenizer
+        self.lengths = lengths.within(network.max_length)
         self.seed = seed
         self.loops: dict[Any, Any] = {}  # decoding loops, by what they search for
         self.scorer: Any = None
@@ -97,12 +101,18 @@ class TranslationModel(keras.Model):
 
     @classmethod
     def from_preset(
-        cls, preset: str, tokenizer: Tokenizer, seed: int | None = None, dtype: Any = None, **changes: Any
+        cls,
+        preset: str,
+        tokenizer: Tokenizer,
+        lengths: Lengths = UNKNOWN,
+        seed: int | None = None,
+        dtype: Any = None,
+        **changes: Any,
     ) -> Self:
         """tiny, small or base, with the tokenizer's vocabulary; `changes` are fields of the Network."""
         target = None if tokenizer.joint else tokenizer.target_size
         network = Network.from_preset(preset, **changes)
-        model = cls(network, tokenizer.source_size, target, tokenizer, seed=seed, dtype=dtype)
+        model = cls(network, tokenizer.source_size, target, tokenizer, lengths, seed, dtype=dtype)
         model.build()
         return model
 
@@ -178,13 +188,16 @@ class TranslationModel(keras.Model):
         return logits, state._replace(cache=cache)
 
     def translate(self, texts: Sequence[str], beam: int = 1, length_penalty: float = 1.0) -> list[str]:
-        """The best answer to each text, in the order given. beam 1 is greedy."""
+        """The best answer to each text, in the order given. beam 1 is greedy.
+
+        A text of several sentences is divided as the model's `lengths` say, and a blank one stays blank.
+        """
         from keras_transformer.models.translate import translate  # noqa: PLC0415  (the loop is TensorFlow's)
 
         return translate(self, texts, beam, length_penalty)
 
     def hypotheses(self, texts: Sequence[str], **options: Any) -> "list[list[Hypothesis]]":
-        """Each text's answers with their scores; the options are those of models.translate.hypotheses."""
+        """Each sentence's answers with their scores; the options are those of models.translate.hypotheses."""
         from keras_transformer.models.translate import hypotheses  # noqa: PLC0415
 
         return hypotheses(self, texts, **options)
@@ -195,6 +208,7 @@ class TranslationModel(keras.Model):
             "source_vocabulary": self.source_vocabulary,
             "target_vocabulary": self.target_vocabulary,
             "tokenizer": None if self.tokenizer is None else self.tokenizer.get_config(),
+            "lengths": list(self.lengths),
             "seed": self.seed,
         }
         return {**super().get_config(), **own}
@@ -204,7 +218,8 @@ class TranslationModel(keras.Model):
         network, tokenizer = Network.from_dict(config["network"]), config["tokenizer"]
         if tokenizer is not None:
             tokenizer = Tokenizer.from_config(tokenizer)
-        return cls(**{**config, "network": network, "tokenizer": tokenizer})
+        lengths = Lengths(*config["lengths"])
+        return cls(**{**config, "network": network, "tokenizer": tokenizer, "lengths": lengths})
 
     def with_policy(self, dtype: str) -> Self:
         """A copy with the same weights under another dtype policy. What is saved or exported is float32."""

@@ -2,7 +2,7 @@
 
 A model translates well what is like its corpus. One that learned single sentences leaves out most of a line
 that has two; one whose corpus has lines of two, of which one explains the other ("La clé ? Je l'ai perdue."),
-needs them together. So the corpus decides (`Lengths.seen_in`), in three cases:
+needs them together. So the corpus decides (`Lengths.learned_from`), in three cases:
 
 - a line as long as the corpus' lines of several sentences is translated as it is;
 - in any other line, each sentence by itself;
@@ -41,6 +41,7 @@ _SPACE = re.compile(r"(?P<space>\s++)")
 _START = re.compile(rf"[{re.escape(OPENERS)}]{{0,4}}\s?(?P<first>[^\W_])")
 _WORD = re.compile(rf"[^\s{re.escape(OPENERS)}]*\Z")
 _LONGEST_WORD = 24  # that is looked at for an abbreviation
+ENOUGH_LINES = 100  # to tell from them what a model is used to
 
 #: What never ends a sentence, in French, English, German, Spanish, Italian; single letters need no entry.
 ABBREVIATION = re.compile(
@@ -94,12 +95,14 @@ class Lengths(NamedTuple):
     least: int = 0  # lines of several sentences have at least
 
     @classmethod
-    def seen_in(cls, lines: Sequence[str], count: Count) -> Self:
-        """From lines like those that the model was trained on.
+    def learned_from(cls, lines: Sequence[str], count: Count) -> Self:
+        """From lines like those that the model was trained on; fewer than a hundred tell nothing.
 
         A few lines of several sentences teach nothing: of these lines the shortest and the longest, each one
         line in two hundred, are left out. Where no others have several sentences, `whole` is 0.
         """
+        if len(lines) < ENOUGH_LINES:
+            return cls(*UNKNOWN)
         lengths = [count(line) for line in lines]
         several = sorted(
             length for line, length in zip(lines, lengths, strict=True) if any(sentence_gaps(line.strip()))
@@ -108,6 +111,14 @@ class Lengths(NamedTuple):
         if len(several) <= 2 * few:
             return cls(0, max(lengths))
         return cls(several[-1 - few], max(lengths), several[few])
+
+    def within(self, most: int) -> Self:
+        """None of them over what a model can read."""
+        return type(self)(*(min(length, most) for length in self))
+
+
+#: Where no corpus tells: each sentence by itself, and none longer than the usual recipe trains on.
+UNKNOWN = Lengths(whole=0, longest=128)
 
 
 class Parts(NamedTuple):
@@ -137,6 +148,25 @@ class Parts(NamedTuple):
         ]
         gaps = [self.gaps[0], *inner, self.gaps[-1]] if self.texts else self.gaps
         return "".join(chain.from_iterable(zip(gaps, [*translations, ""], strict=True)))
+
+    def begun(self, translations: Sequence[str]) -> str:
+        """The line so far, from translations of the first texts; that of the last of these may go on."""
+        some = len(translations)
+        return Parts(self.texts[:some], [*self.gaps[:some], ""], 0).joined(translations)
+
+
+def divided(text: str, count: Count, lengths: Lengths) -> Parts:
+    """A text of several lines: each by itself; the line ends stay between."""
+    texts: list[str] = []
+    gaps = [""]
+    pieces = 0
+    for number, line in enumerate(text.split("\n")):
+        parts = Parts.of(line, count, lengths)
+        gaps[-1] += "\n" * (number > 0) + parts.gaps[0]
+        texts += parts.texts
+        gaps += parts.gaps[1:]
+        pieces += parts.divided
+    return Parts(texts, gaps, pieces)
 
 
 def _sentences(line: str, count: Count, lengths: Lengths) -> Iterator[Span]:

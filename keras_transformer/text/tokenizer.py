@@ -100,6 +100,10 @@ class Tokenizer:
         """
         return _encode(self._source, texts, max_tokens, dropout, seed)
 
+    def count_source(self, text: str) -> int:
+        """The ids that a text has, the end included."""
+        return len(self.encode_source([text])[0])
+
     def encode_target(
         self, texts: Sequence[str], max_tokens: int | None = None, dropout: float = 0.0, seed: int = 0
     ) -> list[list[int]]:

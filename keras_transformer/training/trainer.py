@@ -11,6 +11,7 @@ from keras_transformer.explain.curves import write_curves
 from keras_transformer.files import replacing
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.batches import BatchPlan
+from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training import checkpoint
@@ -41,9 +42,11 @@ class Trainer:
         self.store = TokenStore(run.tokens)
         self.plan = BatchPlan(self.store.lengths(), recipe.tokens, recipe.seed, shapes(recipe))
         keras.utils.set_random_seed(recipe.seed)
+        held_out = list(run.read_pairs("valid.jsonl"))
         self.model = TranslationModel.from_preset(
             recipe.preset,
             self.tokenizer,
+            Lengths.learned_from([pair.source for pair in held_out], self.tokenizer.count_source),
             seed=recipe.seed,
             dtype=POLICIES[recipe.precision],
             **recipe.regularisation(),
@@ -57,7 +60,7 @@ class Trainer:
         )
         self.model.optimizer.build(self.model.trainable_variables)
         self.averaged = self.model.with_policy("float32")
-        self.validation = Validation(self.averaged, list(run.read_pairs("valid.jsonl")), recipe.max_tokens)
+        self.validation = Validation(self.averaged, held_out, recipe.max_tokens)
         self.history: list[dict[str, float]] = []
         self.step = 0
 

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serving.lines import begun, divided
 from serving.pieces import settled
-from tests.serving.echo import LENGTHS, tokenizer
+from tests.serving.echo import tokenizer
 
 BYTES = [tokenizer().encode_source([character])[0] for character in "日😀ñ\u0301\u200d"]
 LEADS = st.sampled_from([each for row in BYTES for each in row[:-1]])
@@ -45,27 +44,3 @@ def test_a_character_of_several_bytes_is_told_with_its_last_one(character: str) 
     assert sum(piece.startswith("<0x") for piece in pieces) == len(character.encode())
     found = told(tokens)
     assert found[last - 1 : last + 1] == ["a", f"a{character}"]
-
-
-PARAGRAPHS = "  Bonjour. Ça va ?\n\n\t\nOui, merci.  Et toi ?\r\n"
-
-
-def test_the_lines_of_a_text_are_divided_one_by_one_and_joined_as_they_were() -> None:
-    parts = divided(PARAGRAPHS, count, LENGTHS)
-    assert parts.texts == ["Bonjour.", "Ça va ?", "Oui, merci.", "Et toi ?"]
-    assert parts.gaps == ["  ", " ", "\n\n\t\n", "  ", "\r\n"]
-    assert parts.joined(parts.texts) == PARAGRAPHS
-    assert parts.joined(["A.", "B?", "C.", "D?"]) == "  A. B?\n\n\t\nC.  D?\r\n"
-
-
-@given(st.text(alphabet="ab日。.?! \n\r\t😀", max_size=60))
-def test_a_text_that_is_translated_into_itself_stays(text: str) -> None:
-    parts = divided(text, count, LENGTHS)
-    assert parts.joined(parts.texts) == text
-    whole = [begun(parts, parts.texts[:some]) for some in range(1, len(parts.texts) + 1)]
-    assert all(text.startswith(each) for each in whole)
-    assert all(count(each) <= LENGTHS.longest or len(each) == 1 for each in parts.texts)
-
-
-def count(text: str) -> int:
-    return len(tokenizer().encode_source([text])[0])

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import json
 import os
 import re
 import subprocess
@@ -18,6 +17,7 @@ from keras_transformer.cli import main
 from keras_transformer.cli.lines import Lines
 from keras_transformer.cli.translate import chunks, translated
 from keras_transformer.models.network import Network
+from keras_transformer.models.translate import translate_sentences
 from keras_transformer.text.sentences import Lengths, Parts
 
 TEXTS = ["Je suis étudiant.", "Merci.", "Où est la gare ?", "Non.", "Deux cafés, s'il vous plaît."]
@@ -103,13 +103,15 @@ def test_sentences_of_a_line_are_translated_one_by_one(
 def test_lines_of_several_sentences_stay_together_where_the_corpus_has_such(
     model: TranslationModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model.save(tmp_path / "model.keras")
-    pairs = [["Merci. Où est la gare ?", "Thanks. Where is the station?"]] * 5 + [["Non.", "No."]] * 100
-    (tmp_path / "valid.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
+    used_to_two = model.with_policy("float32")
+    used_to_two.lengths = Lengths.learned_from(
+        ["Merci. Où est la gare ?"] * 5 + ["Non."] * 100, model.tokenizer.count_source
+    )
+    used_to_two.save(tmp_path / "model.keras")
     lines = ["Merci. Où est la gare ?", "Où est la gare ? Où est la gare ? Où est la gare ?"]
     (tmp_path / "input.txt").write_text("".join(f"{line}\n" for line in lines))
     assert main(["translate", str(tmp_path), "--input", str(tmp_path / "input.txt")]) == 0
-    together, alone = model.translate(["Merci. Où est la gare ?", "Où est la gare ?"])
+    together, alone = translate_sentences(model, ["Merci. Où est la gare ?", "Où est la gare ?"])
     assert together != " ".join(model.translate(["Merci.", "Où est la gare ?"]))
     assert capsys.readouterr().out.splitlines() == [together, " ".join([alone] * 3)]
 
@@ -121,24 +123,12 @@ def test_a_sentence_longer_than_any_that_was_learned_is_translated_in_pieces_and
     (tmp_path / "input.txt").write_text(f"{words}.\n")
     assert main(["translate", str(run), "--input", str(tmp_path / "input.txt")]) == 0
     out, err = capsys.readouterr()
-    pieces = Parts.of(
-        f"{words}.", lambda text: len(model.tokenizer.encode_source([text])[0]), Lengths(0, 128)
-    )
+    pieces = Parts.of(f"{words}.", model.tokenizer.count_source, Lengths(0, 128))
     assert out == " ".join(model.translate(pieces.texts)) + "\n"
     assert len(pieces.texts) > 2
     assert err.endswith(
         "1 sentence longer than the 128 tokens that the model learned from: translated in pieces\n"
     )
-
-
-def test_a_damaged_list_of_held_out_lines_is_told(
-    model: TranslationModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model.save(tmp_path / "model.keras")
-    (tmp_path / "valid.jsonl").write_text('["Non."')
-    (tmp_path / "input.txt").write_text("Non.\n")
-    assert main(["translate", str(tmp_path), "--input", str(tmp_path / "input.txt")]) == 1
-    assert f"translate: {tmp_path}/valid.jsonl is damaged: " in capsys.readouterr().err
 
 
 def test_a_model_without_a_tokenizer_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

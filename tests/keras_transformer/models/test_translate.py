@@ -1,6 +1,7 @@
 """Texts through a model: each gets its own answer, whatever stands beside it."""
 
 from collections import Counter
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -11,9 +12,10 @@ from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models import loops
 from keras_transformer.models.loops import Search
 from keras_transformer.models.network import Network
-from keras_transformer.models.translate import search_ids, translate_ids
+from keras_transformer.models.translate import search_ids, translate_ids, translate_sentences
 from keras_transformer.text.batches import padded
 from keras_transformer.text.corpus import Pair
+from keras_transformer.text.sentences import Lengths, Parts
 from keras_transformer.text.tokenizer import Tokenizer
 
 START, END = 2, 3
@@ -105,16 +107,46 @@ def test_changed_weights_change_what_is_said(tokenizer: Tokenizer) -> None:
     assert model.translate(["Oui."]) == [""]
 
 
-def test_a_long_text_is_translated_as_far_as_the_positions_go(tokenizer: Tokenizer) -> None:
+def test_a_sentence_is_translated_as_far_as_the_positions_go(tokenizer: Tokenizer) -> None:
     model = TranslationModel(
         Network(1, 1, 8, 8, 2, max_length=64), tokenizer.source_size, tokenizer=tokenizer
     )
     model.build()
-    (source,) = tokenizer.encode_source(["Oui. " * 500], 64)
+    (source,) = tokenizer.encode_source(["oui " * 500], 64)
     assert len(source) == 64
     (ids,) = translate_ids(model, [source], START, END)
     assert len(ids) <= 64
-    assert len(model.translate(["Oui. " * 500])) == 1
+    text = ("oui " * 500).strip()
+    parts = Parts.of(text, tokenizer.count_source, Lengths(0, 64)).texts  # translate leaves nothing out
+    assert model.translate([text]) == [" ".join(translate_sentences(model, parts))]
+
+
+def test_a_paragraph_is_translated_sentence_by_sentence_and_all_white_space_stays(
+    model: TranslationModel,
+) -> None:
+    merci, gare, non = translate_sentences(model, ["Merci.", "Où est la gare ?", "Non."])
+    assert model.translate([" Merci.  Où est la gare ? Non.\n\n\tNon.\r\n", "Merci.", "", " \n\t"]) == [
+        f" {merci}  {gare} {non}\n\n\t{non}\r\n",
+        merci,
+        "",
+        " \n\t",
+    ]
+
+
+def test_sentences_stay_together_where_the_corpus_has_such_lines(model: TranslationModel) -> None:
+    text = "Merci. Où est la gare ?"
+    together = model.with_policy("float32")
+    together.lengths = Lengths.learned_from([text] * 5 + ["Non."] * 100, model.tokenizer.count_source)
+    assert together.translate([text]) == translate_sentences(model, [text]) != model.translate([text])
+
+
+def test_the_lengths_that_a_model_knows_are_saved_with_it(model: TranslationModel, tmp_path: Path) -> None:
+    copy = model.with_policy("float32")
+    copy.lengths = Lengths(whole=40, longest=60, least=12)
+    copy.save(tmp_path / "model.keras")
+    assert TranslationModel.load(tmp_path).lengths == (40, 60, 12)
+    assert copy.with_policy("float32").lengths == (40, 60, 12)
+    assert model.lengths == (0, 128, 0)
 
 
 def test_one_text_in_place_of_a_list_is_told(model: TranslationModel) -> None:
@@ -139,7 +171,7 @@ def test_hypotheses_are_what_translate_says_with_the_probability_of_each_token(
 ) -> None:
     texts = [*(pair.source for pair in pairs[:6]), ""]
     found = model.hypotheses(texts)
-    assert [answers[0].text for answers in found[:6]] == model.translate(texts)[:6]
+    assert [answers[0].text for answers in found[:6]] == translate_sentences(model, texts)[:6]
     assert found[6] == []  # nothing to translate
     for text, (answer,) in zip(texts[:6], found[:6], strict=True):
         (source,) = model.tokenizer.encode_source([text])
@@ -164,7 +196,8 @@ def test_the_best_of_a_beam_is_at_least_as_likely_as_what_greedy_says(
         assert scores == sorted(scores, reverse=True)
         assert len({tuple(answer.tokens) for answer in several}) == 4
         assert scores[0] >= one.score - 1e-4
-    assert model.translate(texts, beam=4) == [answers[0].text for answers in model.hypotheses(texts, beam=4)]
+    best = [answers[0].text for answers in model.hypotheses(texts, beam=4)]
+    assert translate_sentences(model, texts, beam=4) == best
 
 
 def test_an_answer_begins_as_it_is_told_and_ends_at_max_tokens(

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.text.phrasebook import phrasebook
-from keras_transformer.text.sentences import Lengths, Parts, sentence_gaps
+from keras_transformer.text.sentences import Lengths, Parts, divided, sentence_gaps
 from keras_transformer.text.tokenizer import Tokenizer
 
 APART = Lengths(whole=0, longest=10**6)
@@ -105,31 +105,61 @@ def test_a_line_as_long_as_known_lines_of_several_sentences_stays_together() -> 
 
 
 def test_a_sentence_that_is_too_long_is_divided_near_its_middle_at_a_clause_mark_or_a_space() -> None:
-    def divided(line: str, longest: int) -> tuple[list[str], int]:
+    def halved(line: str, longest: int) -> tuple[list[str], int]:
         parts = Parts.of(line, len, Lengths(0, longest))
         return parts.texts, parts.divided
 
-    assert divided("aaa, bbb, ccc ddd eee fff.", 18) == (["aaa, bbb,", "ccc ddd eee fff."], 1)
-    assert divided("aaa bbb ccc, ddd eee.", 20) == (["aaa bbb ccc,", "ddd eee."], 1)
-    assert divided("a, bbb ccc ddd eee fff.", 20) == (
+    assert halved("aaa, bbb, ccc ddd eee fff.", 18) == (["aaa, bbb,", "ccc ddd eee fff."], 1)
+    assert halved("aaa bbb ccc, ddd eee.", 20) == (["aaa bbb ccc,", "ddd eee."], 1)
+    assert halved("a, bbb ccc ddd eee fff.", 20) == (
         ["a, bbb ccc", "ddd eee fff."],
         1,
     )  # the comma is far off
-    assert divided("你好，我是学生，你呢。", 8) == (["你好，", "我是学生，你呢。"], 1)
-    assert divided("abcdefgh", 4) == (["abcd", "efgh"], 1)
-    assert divided("Non. aaa bbb. Oui. ccc ddd.", 5) == (["Non.", "aaa", "bbb.", "Oui.", "ccc", "ddd."], 2)
-    assert divided("Non. Aaa bbb.", 8) == (["Non.", "Aaa bbb."], 0)
+    assert halved("你好，我是学生，你呢。", 8) == (["你好，", "我是学生，你呢。"], 1)
+    assert halved("abcdefgh", 4) == (["abcd", "efgh"], 1)
+    assert halved("Non. aaa bbb. Oui. ccc ddd.", 5) == (["Non.", "aaa", "bbb.", "Oui.", "ccc", "ddd."], 2)
+    assert halved("Non. Aaa bbb.", 8) == (["Non.", "Aaa bbb."], 0)
 
 
 def test_what_a_model_knows_is_told_by_its_corpus() -> None:
     single = ["x" * 30] * 395
-    assert Lengths.seen_in([*single, *["x"] * 5], len) == (0, 30, 0)
+    assert Lengths.learned_from([*single, *["x"] * 5], len) == (0, 30, 0)
     # of 400 lines the two shortest and the two longest that have several sentences may be chance
     four = ["Aa. B.", " Aa. Bbbb.", "Aa. Bb.", "Aa. Bbbbbbbb."]
-    assert Lengths.seen_in([*single, *four, "x"], len) == (0, 30, 0)
-    assert Lengths.seen_in([*single, *four, "Aa. Bbb."], len) == (8, 30, 8)
-    assert Lengths.seen_in([*single[1:], *four, "Aa. Bbb.", "Aa. Bbb. "], len) == (9, 30, 8)
-    assert Lengths.seen_in(["Aa. Bb."], len) == (7, 7, 7)
+    assert Lengths.learned_from([*single, *four, "x"], len) == (0, 30, 0)
+    assert Lengths.learned_from([*single, *four, "Aa. Bbb."], len) == (8, 30, 8)
+    assert Lengths.learned_from([*single[1:], *four, "Aa. Bbb.", "Aa. Bbb. "], len) == (9, 30, 8)
+    assert Lengths.learned_from(["Aa. Bb."] * 100, len) == (7, 7, 7)
+
+
+def test_too_few_lines_tell_nothing_each_sentence_is_by_itself_then() -> None:
+    assert Lengths.learned_from(["Aa. Bb."] * 99, len) == Lengths.learned_from([], len) == (0, 128, 0)
+
+
+def test_no_part_is_longer_than_what_the_model_can_read() -> None:
+    assert Lengths(90, 128, 40).within(64) == (64, 64, 40)
+    assert Lengths(9, 12, 4).within(64) == (9, 12, 4)
+
+
+LENGTHS = Lengths(whole=0, longest=12)
+PARAGRAPHS = "  Bonjour. Ça va ?\n\n\t\nOui, merci.  Et toi ?\r\n"
+
+
+def test_the_lines_of_a_text_are_divided_one_by_one_and_joined_as_they_were() -> None:
+    parts = divided(PARAGRAPHS, len, LENGTHS)
+    assert parts.texts == ["Bonjour.", "Ça va ?", "Oui, merci.", "Et toi ?"]
+    assert parts.gaps == ["  ", " ", "\n\n\t\n", "  ", "\r\n"]
+    assert parts.joined(parts.texts) == PARAGRAPHS
+    assert parts.joined(["A.", "B?", "C.", "D?"]) == "  A. B?\n\n\t\nC.  D?\r\n"
+
+
+@given(st.text(alphabet="ab日。.?! \n\r\t😀", max_size=60))
+def test_a_text_that_is_translated_into_itself_stays(text: str) -> None:
+    parts = divided(text, len, LENGTHS)
+    assert parts.joined(parts.texts) == text
+    whole = [parts.begun(parts.texts[:some]) for some in range(1, len(parts.texts) + 1)]
+    assert all(text.startswith(each) for each in whole)
+    assert all(len(each) <= LENGTHS.longest for each in parts.texts)
 
 
 TEXT = st.lists(
@@ -194,12 +224,9 @@ def tokenizer() -> Tokenizer:
 @settings(deadline=None)
 @given(TEXT, st.integers(8, 30))
 def test_limits_are_in_the_tokenizers_tokens(tokenizer: Tokenizer, line: str, longest: int) -> None:
-    def count(text: str) -> int:
-        return len(tokenizer.encode_source([text])[0])
-
-    parts = Parts.of(line, count, Lengths(0, longest))
+    parts = Parts.of(line, tokenizer.count_source, Lengths(0, longest))
     assert parts.joined(parts.texts) == line
-    assert all(count(text) <= longest for text in parts.texts)
+    assert all(tokenizer.count_source(text) <= longest for text in parts.texts)
 
 
 def test_the_phrasebook_has_lines_of_two_sentences_and_the_splitter_finds_them_all() -> None:
