@@ -1,4 +1,4 @@
-"""What the layer tests share: weights set by hand, a gradient on any backend, and how they read tensors."""
+"""What the layer tests share: weights set by hand, a gradient on any backend, and a model of all layers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,8 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+
+from tests.keras_transformer.layers.cases import Together
 
 
 @pytest.fixture(scope="session")
@@ -53,3 +55,8 @@ def gradient() -> Callable[..., np.ndarray]:
         return ops.convert_to_numpy(ops.cast(found, "float32"))
 
     return gradient
+
+
+@pytest.fixture(scope="session")
+def together() -> Together:
+    return Together()

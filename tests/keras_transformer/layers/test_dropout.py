@@ -1,0 +1,91 @@
+"""Dropout is for training alone, everywhere that it is asked for, and repeatable by a seed."""
+
+import keras
+import numpy as np
+import pytest
+
+import keras_transformer as kt
+from tests.keras_transformer.layers.cases import CASES, X, number, same
+
+every_dropping = pytest.mark.parametrize(
+    "case", [pytest.param(case, id=name) for name, case in CASES.items() if case.drops]
+)
+
+
+def dropping(case, seed):
+    settings = {"dropout": 0.5, "seed": seed}
+    if "coder" in case.name:
+        settings |= {"attention_dropout": 0.5, "inner_dropout": 0.5}
+    return case.make(**settings)
+
+
+@every_dropping
+def test_one_seed_makes_dropout_repeatable(case):
+    first, again, other = dropping(case, 7), dropping(case, 7), dropping(case, 8)
+    outputs = []
+    for layer in (first, again, other):
+        layer(*case.arrays)
+        for weight, value in zip(layer.trainable_weights, first.trainable_weights, strict=True):
+            weight.assign(value)
+        outputs.append([number(layer(*case.arrays, training=True)) for _ in range(2)])
+
+    same(outputs[0], outputs[1], atol=0)
+    assert np.abs(outputs[0][0] - outputs[0][1]).max() > 1e-3  # each call draws anew
+    assert np.abs(outputs[0][0] - outputs[2][0]).max() > 1e-3
+
+
+@every_dropping
+def test_the_seed_of_keras_makes_weights_and_dropout_repeatable(case):
+    def run():
+        keras.utils.set_random_seed(3)
+        return number(dropping(case, None)(*case.arrays, training=True))
+
+    same(run(), run(), atol=0)
+
+
+@every_dropping
+def test_dropout_is_for_training_only(case):
+    layer, without = dropping(case, 1), case.make(dropout=0.0)
+    without(*case.arrays)
+    layer(*case.arrays)
+    for weight, value in zip(layer.trainable_weights, without.trainable_weights, strict=True):
+        weight.assign(value)
+    expected = without(*case.arrays)
+
+    same(layer(*case.arrays), expected, atol=1e-6)
+    same(layer(*case.arrays, training=False), expected, atol=1e-6)
+    same(without(*case.arrays, training=True), expected, atol=1e-6)
+    assert np.abs(number(layer(*case.arrays, training=True)) - number(expected)).max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", ["dropout", "attention_dropout", "inner_dropout"])
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=name) for name, case in CASES.items() if "coder" in name]
+)
+def test_each_kind_of_dropout_of_a_block_do_something(case, kind):
+    layer = case.make(**{"dropout": 0.0, "seed": 1, kind: 0.5})
+
+    difference = number(layer(*case.arrays, training=True)) - number(layer(*case.arrays))
+
+    assert np.abs(difference).max() > 1e-4
+
+
+@pytest.mark.parametrize("name", ["encoder_pre", "decoder_pre"])
+def test_no_two_things_in_a_stack_drop_alike(name):
+    layer = dropping(CASES[name], 7)
+    layer(*CASES[name].arrays)
+    seeds = [
+        inner.seed
+        for inner in layer._flatten_layers()
+        if isinstance(inner, keras.layers.Dropout) and inner.rate > 0
+    ]
+
+    assert len(seeds) == len(set(seeds)) == (6 if name == "encoder_pre" else 8)
+
+
+def test_scores_are_those_before_dropout():
+    layer = kt.MultiHeadSelfAttention(num_heads=2, dropout=0.9, seed=0)
+
+    _, scores = layer(X, return_attention_scores=True, training=True)
+
+    np.testing.assert_allclose(number(scores).sum(-1), 1, rtol=1e-5)

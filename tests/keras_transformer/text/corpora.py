@@ -1,0 +1,31 @@
+"""Corpora of a few sentences in each format, and how they are read."""
+
+from keras_transformer.text.corpus import Pair, read_pairs, read_parallel
+
+STUDENT = [Pair("Je suis étudiant.", "I am a student."), Pair("Merci.", "Thanks.")]
+
+
+def written(path, content):
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def parallel(folder, source, target):
+    files = written(folder / "train.fr", source), written(folder / "train.en", target)
+    return list(read_parallel([files[0]], [files[1]]))
+
+
+def pairs_of(path, source_lang="fr", target_lang="en"):
+    return list(read_pairs([path], source_lang, target_lang))
+
+
+def tmx(*units, head=""):
+    """Units as ((language, segment XML), ...)."""
+    variants = [
+        "".join(f'<tuv xml:lang="{lang}"><seg>{seg}</seg></tuv>' for lang, seg in unit) for unit in units
+    ]
+    body = "".join(f"<tu>{variant}</tu>" for variant in variants)
+    return f'<?xml version="1.0"?>{head}<tmx version="1.4"><header/><body>{body}</body></tmx>'
+
+
+STUDENT_TMX = tmx(*[(("fr", pair.source), ("en", pair.target)) for pair in STUDENT])
