@@ -173,7 +173,7 @@ def test_what_nobody_expects_is_internal_and_told_in_the_log_alone(
 
     async def scenario() -> None:
         model = echo()
-        object.__setattr__(model, "count", fail)
+        monkeypatch.setattr(model.tokenizer, "count_source", fail)
         async with stub(model) as service:
             message, details = await refused(service.Translate(ask("a")), StatusCode.INTERNAL)
             assert (message, details) == ("the server failed at this request", [])
