@@ -7,7 +7,9 @@ import asyncio
 import os
 import weakref
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 
 from serving.requests import QueueFullError
 
-MOST_WAITING = 64
+MOST_WAITING = 1024  # sentences; as many as an engine's queue holds if nothing else is said
 FLOAT_BYTES = 4
 
 Weights = NDArray[np.float32]
@@ -64,19 +66,16 @@ class Graph:
 
 
 class Attention:
-    """Who asks for it, one after the other."""
+    """Who asks for it, one after the other: in one thread, which goes on where a caller does not wait."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
-        self._waiting = 0
+        self._thread = ThreadPoolExecutor(1, "attention")
+        self._room = BoundedSemaphore(MOST_WAITING)
 
     async def __call__(self, graph: Graph, source: Sequence[int], target: Sequence[int]) -> Attended:
         """Of a source and an answer, each with its end; or QueueFullError."""
-        if self._waiting == MOST_WAITING:
-            raise QueueFullError(f"{MOST_WAITING} requests are waiting for attention")
-        self._waiting += 1
-        try:
-            async with self._turn:
-                return await asyncio.to_thread(graph.attended, source, target)
-        finally:
-            self._waiting -= 1
+        if not self._room.acquire(blocking=False):
+            raise QueueFullError(f"{MOST_WAITING} sentences are waiting for attention")
+        found = self._thread.submit(graph.attended, source, target)
+        found.add_done_callback(lambda _: self._room.release())
+        return await asyncio.wrap_future(found)

@@ -38,7 +38,14 @@ class Metrics:
             buckets=SECONDS,
             registry=self._registry,
         )
+        segments = Counter(
+            "translation_segments",
+            "Texts of batches that are over.",
+            ("protocol", "code"),
+            registry=self._registry,
+        )
         self._requests_of, self._seconds_of = cache(requests.labels), cache(seconds.labels)
+        self._segments_of = cache(segments.labels)
         ProcessCollector(registry=self._registry)
         self._registry.register(_Versions(models))
 
@@ -46,6 +53,8 @@ class Metrics:
         """One that is over."""
         self._requests_of(visit.method, visit.protocol, Code.Name(visit.code)).inc()
         self._seconds_of(visit.method, visit.protocol).observe(visit.seconds)
+        for code, number in visit.segments.items():
+            self._segments_of(visit.protocol, Code.Name(code)).inc(number)
 
     def text(self) -> bytes:
         """In CONTENT_TYPE. Nothing is locked that an engine needs."""

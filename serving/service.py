@@ -22,7 +22,7 @@ from serving.limits import Limits
 from serving.model import Model
 from serving.models import Models, listed
 from serving.v1 import translation_pb2 as wire
-from serving.visit import follow
+from serving.visit import count_segment, follow
 
 SHORT = 500  # characters: to divide a text of so many takes less than a few milliseconds
 
@@ -135,9 +135,11 @@ class TranslationService:
         self, model: Model, text: str, options: wire.Options, remaining: float | None
     ) -> wire.Segment:
         try:
-            return wire.Segment(translation=await self._translated(model, text, options, remaining))
+            segment = wire.Segment(translation=await self._translated(model, text, options, remaining))
         except Exception as error:
-            return wire.Segment(error=refusal(error).segment())
+            segment = wire.Segment(error=refusal(error).segment())
+        count_segment(segment.error.code)
+        return segment
 
     async def _translation(
         self, asked: Asked, said: Said, options: wire.Options, attended: list[Attended] | None = None

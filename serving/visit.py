@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ class Visit:
     code: Code.ValueType = Code.OK
     trace_id: str = ""
     asked: list[Asked] = field(default_factory=list)  # the texts that came as far as to an engine
+    segments: Counter[Code.ValueType] = field(default_factory=Counter)  # how those of a batch ended
 
     def __post_init__(self) -> None:
         if self.traceparent and (found := _TRACEPARENT.fullmatch(self.traceparent)):
@@ -68,7 +70,7 @@ class Visit:
     @property
     def waited(self) -> float | None:
         """Seconds, from when an engine had it until the first of its parts got a row."""
-        came = min((each.came for each in self._requests()), default=0.0)
+        came = min((each.came for each in self._requests() if each.begun is not None), default=0.0)
         return None if self.begun is None else self.begun - came
 
     @property
@@ -88,3 +90,10 @@ def follow(asked: Asked) -> None:
     visit = _current.get()
     if visit is not None:
         visit.asked.append(asked)
+
+
+def count_segment(code: Code.ValueType) -> None:
+    """One of a batch's texts has ended so."""
+    visit = _current.get()
+    if visit is not None:
+        visit.segments[code] += 1

@@ -34,7 +34,7 @@ def ask(grpc: str, http: str) -> None:
     """In every way, well and badly."""
     with Client(grpc) as client:
         client.translate(f"{SECRET}.")
-        client.translate([SECRET, SECRET])
+        client.translate([SECRET, SECRET, "\u200b"])  # the last says nothing, and waits for nothing
         "".join(client.stream(SECRET))
         client.attend(SECRET)
         with suppress(TranslationError):
@@ -94,6 +94,7 @@ def test_for_machines_each_line_is_an_object_and_has_no_text_of_anybody(exported
     assert first["target_tokens"] > 0
     assert "trace_id" not in first
     assert batch["source_tokens"] > first["source_tokens"]
+    assert 0 <= batch["queue_ms"] <= batch["ms"]
     assert over_http["trace_id"] == TRACE
 
 

@@ -76,9 +76,23 @@ def test_requests_are_counted_by_method_protocol_and_code() -> None:
                 ("BatchTranslate", "http", "OK"): 1,
                 ("Translate", "http", "NOT_FOUND"): 1,
             }
+            assert found("translation_segments_total", protocol="grpc", code="OK") == 3
+            assert found("translation_segments_total", protocol="http", code="OK") == 1
             assert found("translation_request_seconds_count", protocol="http") == 3
             assert found("process_resident_memory_bytes") > 10**6
             assert found("process_open_fds") > 3
+
+    run(scenario)
+
+
+def test_the_texts_of_a_batch_are_counted_by_how_each_ended() -> None:
+    async def scenario() -> None:
+        async with both(echo()) as (service, http):
+            await service.BatchTranslate(wire.BatchTranslateRequest(texts=["Oui.", UNSPEAKABLE, "a" * 5001]))
+            found = await read(http)
+            assert found.requests == {("BatchTranslate", "grpc", "OK"): 1}
+            for code in ("OK", "INTERNAL", "INVALID_ARGUMENT"):
+                assert found("translation_segments_total", protocol="grpc", code=code) == 1
 
     run(scenario)
 
