@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         scaled_dot_product_attention,
     )
     from keras_transformer.models.translation import TranslationModel
+    from keras_transformer.text.sentences import Lengths
     from keras_transformer.text.tokenizer import Tokenizer
     from keras_transformer.training.loss import LabelSmoothedCrossEntropy
     from keras_transformer.training.text_batches import text_batches
@@ -31,6 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "FeedForward",
     "LabelSmoothedCrossEntropy",
+    "Lengths",
     "MultiHeadAttention",
     "MultiHeadSelfAttention",
     "PositionalEncoding",
@@ -48,6 +50,7 @@ __all__ = [
 ]
 _ELSEWHERE = {  # all others are layers
     "LabelSmoothedCrossEntropy": "training.loss",
+    "Lengths": "text.sentences",
     "Tokenizer": "text.tokenizer",
     "TranslationModel": "models.translation",
     "text_batches": "training.text_batches",

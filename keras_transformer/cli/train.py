@@ -20,28 +20,29 @@ from keras_transformer.cli.loading import load
 
 RECIPE_HELP = {
     "preset": "size of the network: tiny, small or base",
-    "dropout": "share of activations dropped in training",
+    "dropout": "share of activations dropped in training (0.3 for a small corpus, 0.1 for a large one)",
     "attention_dropout": "share of attention weights dropped in training",
     "inner_dropout": "share of the feed-forward network's inner activations dropped in training",
     "piece_dropout": "share of the joints of pieces left out in training, anew each time",
     "tokenizer": "how the vocabulary is learned: bpe or unigram",
     "vocabulary": "pieces of the vocabulary",
     "max_tokens": "longer sentences are cut there in training",
-    "tokens": "tokens of the longer side in a batch, padding included",
+    "tokens": "tokens of the longer side in a batch, padding included (4,096 for a small corpus, else 8,192)",
     "accumulate": "batches that make one step",
-    "steps": "updates of the weights",
+    "steps": "updates of the weights (10,000, or 50,000 for a large corpus)",
     "schedule": "learning rate after the warm-up: cosine or inverse-sqrt",
     "peak": "highest learning rate",
-    "warm_up": "steps until the learning rate peaks",
+    "warm_up": "steps until the learning rate peaks (1,000, or a quarter of few steps)",
     "smoothing": "label smoothing",
     "clip": "largest norm of the gradients; 0 is none",
     "average": "decay of the moving average of the weights; 0 is none",
     "average_last": "average the weights at so many last validations instead; 0 is not",
-    "validate_every": "steps between two validations; each writes a checkpoint",
+    "validate_every": "steps between two validations; each writes a checkpoint (a sixteenth of the steps)",
     "patience": "validations without a better BLEU before the run stops; 0 is never",
-    "precision": "float32 or bfloat16; unsaid: what this machine is fast at",
+    "precision": "float32 or bfloat16 (what this machine is fast at)",
     "seed": "decides all that is random",
 }
+FOLLOWS_THE_CORPUS = ("dropout", "tokens", "steps", "warm_up", "validate_every", "precision")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +69,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for field in fields(Recipe):
         if field.name in RECIPE_HELP:
             kind = {"vocabulary": int}.get(field.name) or type(field.default)
-            default = "" if field.default in (None, MISSING) else f" ({field.default})"
+            known = field.default not in (None, MISSING) and field.name not in FOLLOWS_THE_CORPUS
+            default = f" ({field.default})" if known else ""
             recipe.add_argument(
                 f"--{field.name.replace('_', '-')}",
                 type=kind,

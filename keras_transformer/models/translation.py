@@ -69,7 +69,7 @@ class TranslationModel(keras.Model):
         self.source_vocabulary = source_vocabulary
         self.target_vocabulary = target_vocabulary
         self.tokenizer = tokenizer
-        self.lengths = lengths.within(network.max_length)
+        self.lengths = lengths
         self.seed = seed
         self.loops: dict[Any, Any] = {}  # decoding loops, by what they search for
         self.scorer: Any = None
@@ -127,6 +127,15 @@ class TranslationModel(keras.Model):
         if not isinstance(model, cls):
             raise TypeError(f"{file} holds a {type(model).__name__}, not a {cls.__name__}.")
         return model
+
+    @property
+    def lengths(self) -> Lengths:
+        """Of the lines of its corpus, as far as its positions go."""
+        return self._lengths
+
+    @lengths.setter
+    def lengths(self, lengths: Lengths) -> None:
+        self._lengths = lengths.within(self.network.max_length)
 
     def build(self, inputs_shape: Any = None) -> None:
         """Every weight follows from the network: no input is needed."""
@@ -218,7 +227,7 @@ class TranslationModel(keras.Model):
         network, tokenizer = Network.from_dict(config["network"]), config["tokenizer"]
         if tokenizer is not None:
             tokenizer = Tokenizer.from_config(tokenizer)
-        lengths = Lengths(*config["lengths"])
+        lengths = Lengths(*config.get("lengths", UNKNOWN))
         return cls(**{**config, "network": network, "tokenizer": tokenizer, "lengths": lengths})
 
     def with_policy(self, dtype: str) -> Self:

@@ -16,6 +16,8 @@ from keras_transformer.text.corpus import Pair
 
 DEFAULT_VOCABULARY_SIZE = 8000
 MAX_TRAINING_SENTENCES = 1_000_000
+WITHOUT_RARE = 0.9995  # the share of a corpus' characters that have a piece where there are too many kinds
+_TOO_HIGH, _TOO_SMALL = r"too high .* <= (\d+)", r"required_chars\. \d+ vs (\d+)"  # SentencePiece's words
 
 _logger = logging.getLogger(__name__)
 
@@ -90,24 +92,30 @@ def _learned(
     try:
         return _model(paths, size, kind, character_coverage)
     except RuntimeError as error:
-        most = re.search(r"too high .* <= (\d+)", str(error))
-        if most is None or vocabulary_size is not None:
+        most, least = (re.search(reason, str(error)) for reason in (_TOO_HIGH, _TOO_SMALL))
+        rare = least and character_coverage > WITHOUT_RARE
+        if vocabulary_size is not None or not (most or rare):
             raise ValueError(_explained(str(error), size)) from error
-    _logger.warning("a vocabulary of %s pieces: this corpus supports no more (%d is usual)", most[1], size)
-    return _model(paths, int(most[1]), kind, character_coverage)
+    if most:
+        _logger.warning(
+            "a vocabulary of %s pieces: this corpus supports no more (%d is usual)", most[1], size
+        )
+        return _model(paths, int(most[1]), kind, character_coverage)
+    _logger.warning("more characters than %d pieces can have: the rarest are written as bytes", size)
+    return _learned(paths, vocabulary_size, kind, WITHOUT_RARE)
 
 
 def _explained(error: str, size: int) -> str:
     """SentencePiece's reason in the user's words."""
-    if most := re.search(r"too high .* <= (\d+)", error):
+    if most := re.search(_TOO_HIGH, error):
         return (
             f"vocabulary_size={size} is more than this corpus supports, which is {most[1]}: "
             f"say {most[1]} or less, or leave it out"
         )
-    if least := re.search(r"required_chars\. \d+ vs (\d+)", error):
+    if least := re.search(_TOO_SMALL, error):
         return (
             f"vocabulary_size={size} is too small: special ids, bytes and the corpus' characters "
-            f"are {least[1]}. Say more, or character_coverage=0.9995 to write rare characters as bytes"
+            f"are {least[1]}. Say more, or leave it out: rare characters are then written as bytes"
         )
     return f"SentencePiece cannot learn from this text: {error}"
 

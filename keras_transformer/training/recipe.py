@@ -75,6 +75,11 @@ class Recipe(Settings):
             problems.append(f"seed must be below {2**32}; got {self.seed}")
         if not _is_number(self.peak) or not 0 < self.peak < math.inf:
             problems.append(f"peak must be above 0 and finite; got {self.peak!r}")
+        if self.max_tokens > Network.max_length:
+            problems.append(
+                f"max_tokens must be at most {Network.max_length}, where the positions end; "
+                f"got {self.max_tokens}"
+            )
         if self.tokens < self.max_tokens:
             problems.append(
                 f"a step of {self.tokens} tokens cannot hold a sentence of max_tokens={self.max_tokens}"

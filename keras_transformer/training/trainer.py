@@ -1,5 +1,6 @@
 """Training: model.fit over the feed; at the end of every period scores, the best model and a checkpoint."""
 
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,6 +12,7 @@ from keras_transformer.explain.curves import write_curves
 from keras_transformer.files import replacing
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.batches import BatchPlan
+from keras_transformer.text.corpus import Pair
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
@@ -46,7 +48,7 @@ class Trainer:
         self.model = TranslationModel.from_preset(
             recipe.preset,
             self.tokenizer,
-            Lengths.learned_from([pair.source for pair in held_out], self.tokenizer.count_source),
+            self._lengths(held_out),
             seed=recipe.seed,
             dtype=POLICIES[recipe.precision],
             **recipe.regularisation(),
@@ -63,6 +65,11 @@ class Trainer:
         self.validation = Validation(self.averaged, held_out, recipe.max_tokens)
         self.history: list[dict[str, float]] = []
         self.step = 0
+
+    def _lengths(self, held_out: Sequence[Pair]) -> Lengths:
+        """Of the corpus, as far as it is trained on."""
+        lines = [pair.source for pair in held_out]
+        return Lengths.learned_from(lines, self.tokenizer.count_source).within(self.recipe.max_tokens)
 
     def train(self) -> dict[str, float]:
         """To the last step, or until patience ends. -> the scores of the best model, which is saved."""

@@ -253,6 +253,20 @@ def foreign_model(path, **options):
     return path.with_name(path.name + ".model").read_bytes()
 
 
+def test_where_a_corpus_has_more_characters_than_pieces_the_rarest_are_written_as_bytes(caplog):
+    common, rare = (
+        [chr(0x4E00 + number) for number in range(100)],
+        [chr(0x5000 + number) for number in range(7800)],
+    )
+    pairs = [Pair("".join(common) * 10, "".join(common)) for _ in range(4000)] + [
+        Pair(each, "a") for each in rare
+    ]
+    learned = Tokenizer.train(pairs)
+    assert caplog.messages == ["more characters than 8000 pieces can have: the rarest are written as bytes"]
+    assert learned.decode_source(learned.encode_source([rare[-1], common[0]])) == [rare[-1], common[0]]
+    assert set(common) <= set(learned.pieces_source(range(learned.source_size)))
+
+
 def test_training_that_cannot_be_is_refused_with_the_sizes_that_can():
     refused = [
         (
@@ -263,7 +277,7 @@ def test_training_that_cannot_be_is_refused_with_the_sizes_that_can():
         (
             (CORPUS, 261),
             "vocabulary_size=261 is too small: special ids, bytes and the corpus' characters are ",
-            "Say more, or character_coverage=0.9995 to write rare characters as bytes",
+            "Say more, or leave it out: rare characters are then written as bytes",
         ),
         (
             (CORPUS, 7, "word", True, "", "", 2.0),
