@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from serving.errors import InvalidError, UnknownModelError
 from serving.model import Model
 
+LONGEST = 255  # characters of a name: a directory has no more
+
 
 @dataclass
 class Models:
@@ -36,6 +38,10 @@ class Models:
 
     def find(self, name: str, version: int) -> Model:
         """No name is the only one there is, version 0 the default."""
+        if len(name) > LONGEST:  # what is refused is told back, and that has to be small
+            raise InvalidError(
+                "options.model", f"it has {len(name):,} characters, and a model's name at most {LONGEST}"
+            )
         names = self.names
         if not names:
             raise UnknownModelError("there is no model at present")

@@ -8,7 +8,10 @@ import pytest
 from grpc import StatusCode
 
 from keras_transformer.text.phrasebook import phrasebook
+from serving import handlers
+from serving.errors import InvalidError, Refusal, UnknownModelError, refusal
 from serving.limits import Limits
+from serving.requests import QueueFullError
 from serving.v1 import translation_pb2 as wire
 from tests.serving.asking import ask, refused, refused_for
 from tests.serving.echo import UNSPEAKABLE, Echo, echo, run, served, stub, tokenizer
@@ -236,3 +239,28 @@ def test_the_caller_chooses_model_and_version_and_is_told_which_answered() -> No
             assert [each.version for each in listed[1].versions] == [2, 10]
 
     run(scenario)
+
+
+@pytest.mark.parametrize("letter", ["a", "%", "\0", "\U0010ffff", "😀"])
+def test_a_name_that_no_model_has_is_told_back_and_one_that_none_can_have_is_not(letter: str) -> None:
+    async def scenario() -> None:
+        async with stub() as service:
+            name = letter * 255
+            message, _ = await refused(service.Translate(ask("a", model=name)), StatusCode.NOT_FOUND)
+            assert message == f"there is no model {name!r}; there is echo"
+            for length in (256, 1_000_000):
+                told = await refused_for(service.Translate(ask("a", model=letter * length)), "options.model")
+                assert told == (
+                    f"options.model: it has {length:,} characters, and a model's name at most 255"
+                )
+
+    run(scenario)
+
+
+def test_what_a_caller_has_written_is_not_kept_once_it_is_refused() -> None:
+    def kept(told: Refusal) -> bool:
+        return handlers._details(told) is handlers._details(told)
+
+    assert not kept(refusal(UnknownModelError("there is no model 'x'; there is echo")))
+    assert not kept(refusal(InvalidError("options.priority", "there is no priority 7")))
+    assert kept(refusal(QueueFullError("1 requests are waiting, and 1 may")))

@@ -73,6 +73,10 @@ def test_the_model_is_found_by_its_languages_or_by_its_name_and_version() -> Non
         ({"q": "a\ud800"}, "q: it has half of a surrogate pair, which is no text"),
         ({"q": "a", "format": "html"}, 'format: it must be "text": html is not translated'),
         ({"q": "a", "target": ["en"]}, "target: it must be a string"),
+        (
+            {"q": "a", "model": "x" * 256},
+            "options.model: it has 256 characters, and a model's name at most 255",
+        ),
         ({"q": "a", "version": -1}, "version: it must be a number from 0"),
         ({"q": "a", "version": True}, "version: it must be a number from 0"),
         ({"q": "a", "version": 2**64}, "version: it must be a number from 0"),
