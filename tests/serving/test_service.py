@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from typing import Any
 
 import grpc
 import pytest
@@ -11,8 +12,11 @@ from keras_transformer.text.phrasebook import phrasebook
 from serving import handlers
 from serving.errors import InvalidError, Refusal, UnknownModelError, refusal
 from serving.limits import Limits
+from serving.models import Models
 from serving.requests import QueueFullError
+from serving.server import Server
 from serving.v1 import translation_pb2 as wire
+from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.serving.asking import ask, refused, refused_for
 from tests.serving.echo import UNSPEAKABLE, Echo, echo, run, served, stub, tokenizer
 
@@ -237,6 +241,26 @@ def test_the_caller_chooses_model_and_version_and_is_told_which_answered() -> No
             listed = (await service.ListModels(wire.ListModelsRequest())).models
             assert [(each.name, each.default_version) for each in listed] == [("en-de", 1), ("fr-en", 10)]
             assert [each.version for each in listed[1].versions] == [2, 10]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "echo"}, {"version": 2}])
+def test_where_no_model_is_left_one_may_come(options: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        models, server = Models([]), Server(Limits())
+        port = await server.start("127.0.0.1", 0)
+        await server.open(models)
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            service, text = TranslationServiceStub(channel), ask("a", **options)
+            batch = wire.BatchTranslateRequest(texts=["a"], options=text.options)
+            for call in (service.Translate(text), service.BatchTranslate(batch)):
+                assert await refused(call, StatusCode.UNAVAILABLE) == (
+                    "no model is served at the moment: repeat it later", [],
+                )  # fmt: skip
+            models.add(echo(version=2))
+            assert (await service.Translate(text)).translation.text == "a"
+        await server.drain(0)
 
     run(scenario)
 

@@ -64,6 +64,25 @@ def test_the_model_is_found_by_its_languages_or_by_its_name_and_version() -> Non
     run(scenario)
 
 
+@pytest.mark.parametrize("fields", [{}, {"model": "one"}, {"source": "fr", "target": "en"}, {"version": 1}])
+def test_where_no_model_is_left_one_may_come(fields: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        async with started() as (server, http):
+            models = Models([])
+            await server.open(models)
+            for place in ("/translate", "/translate/stream", "/attention"):
+                async with http.post(place, json={**ASK, **fields}) as response:
+                    assert (response.status, response.headers["Retry-After"]) == (503, "1")
+                    assert (await response.json())["error"] == (
+                        "no model is served at the moment: repeat it later"
+                    )
+            assert await told(http.get("/languages")) == (200, [])
+            models.add(echo("one"))
+            assert (await told(http.post("/translate", json={**ASK, **fields})))[0] == 200
+
+    run(scenario)
+
+
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
