@@ -30,6 +30,8 @@ Answer = TypeVar("Answer")
 class Client:
     """Calls that may pass are repeated, until `timeout` seconds are over or `retries` are used up.
 
+    A list goes in messages of at most 64 texts, and both hold for each of them.
+
     What fails for good is a TranslationError. Options go by their names: model="fr-en", scores=True ...
     """
 
