@@ -2,12 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar, Unpack, overload
 
 import grpc
 
-from serving.calls import CHANNEL, Attempts, Batch, Options, Retries, TranslationError, batches, failure
+from serving.calls import (
+    CHANNEL,
+    Attempts,
+    Batch,
+    ClientClosedError,
+    Options,
+    Retries,
+    TranslationError,
+    batches,
+    failure,
+    until_closed,
+)
 from serving.tls import File, Tls, credentials
 from serving.tokens import authorization
 from serving.v1 import translation_pb2 as wire
@@ -41,6 +53,7 @@ class AsyncClient:
         self._stub = TranslationServiceStub(self._channel)
         self._timeout = timeout
         self._retries = retries
+        self._closed = asyncio.Event()
 
     @overload
     async def translate(self, text: str, **options: Unpack[Options]) -> wire.Translation: ...
@@ -68,22 +81,23 @@ class AsyncClient:
         request = wire.StreamTranslateRequest(text=text, options=wire.Options(**options))
         attempts = Attempts(self._retries, self._timeout)
         begun = False
-        while True:
-            call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._known)
-            try:
-                async for response in call:
-                    if response.text:
-                        begun = True
-                        yield response.text
-                return
-            except grpc.RpcError as error:
-                told = failure(error)
-                if begun:
-                    raise told from error
-                pause = attempts.pause(told)
-            finally:
-                call.cancel()  # who stops reading wants no more of it
-            await asyncio.sleep(pause)
+        with until_closed(self._closed.is_set):
+            while True:
+                call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._known)
+                try:
+                    async for response in call:
+                        if response.text:
+                            begun = True
+                            yield response.text
+                    return
+                except grpc.RpcError as error:
+                    told = failure(error)
+                    if begun:
+                        raise told from error
+                    pause = attempts.pause(told)
+                finally:
+                    call.cancel()  # who stops reading wants no more of it
+                await self._wait(pause)
 
     async def attend(self, text: str, **options: Unpack[Options]) -> wire.AttendResponse:
         """The translation with all the weights behind it."""
@@ -99,7 +113,8 @@ class AsyncClient:
         )
 
     async def close(self) -> None:
-        """The connection ends, and what is under way with it."""
+        """The connection ends, and what is under way or waits to be repeated with it."""
+        self._closed.set()
         await self._channel.close()
 
     async def __aenter__(self) -> Self:
@@ -119,11 +134,19 @@ class AsyncClient:
 
     async def _repeated(self, call: Callable[[float | None], Awaitable[Answer]]) -> Answer:
         attempts = Attempts(self._retries, self._timeout)
-        while True:
-            try:
-                return await call(attempts.left())
-            except grpc.RpcError as error:
-                pause = attempts.pause(failure(error))
-            except TranslationError as error:  # of a text in a batch
-                pause = attempts.pause(error)
-            await asyncio.sleep(pause)
+        with until_closed(self._closed.is_set):
+            while True:
+                try:
+                    return await call(attempts.left())
+                except grpc.RpcError as error:
+                    pause = attempts.pause(failure(error))
+                except TranslationError as error:  # of a text in a batch
+                    pause = attempts.pause(error)
+                await self._wait(pause)
+
+    async def _wait(self, pause: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self._closed.wait()
+        if self._closed.is_set():
+            raise ClientClosedError

@@ -1,8 +1,10 @@
 """What the two clients share: what is sent, what may be repeated and when, and what is told of a failure."""
 
+import asyncio
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -46,6 +48,29 @@ class TranslationError(RuntimeError):
         """Whether the same may go well later: the server said when, is not there, or went at that moment."""
         gone = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
         return self.code in gone or self.retry_after is not None
+
+
+class ClientClosedError(TranslationError):
+    """A call that was under way, or about to be repeated, when its client was closed."""
+
+    def __init__(self) -> None:
+        super().__init__(grpc.StatusCode.CANCELLED, "the client was closed")
+
+    @property
+    def passes(self) -> bool:
+        """Never: it stays closed."""
+        return False
+
+
+@contextmanager
+def until_closed(closed: Callable[[], bool]) -> Iterator[None]:
+    """What fails because the client was closed meanwhile is told as that, whatever gRPC makes of it."""
+    try:
+        yield
+    except (TranslationError, ValueError, grpc.aio.UsageError, asyncio.CancelledError) as error:
+        if closed() and _by_closing(error):
+            raise ClientClosedError from error
+        raise
 
 
 @dataclass(frozen=True)
@@ -145,6 +170,16 @@ def failure(error: Any) -> TranslationError:
         elif detail.Is(RetryInfo.DESCRIPTOR):
             retry_after = RetryInfo.FromString(detail.value).retry_delay.ToTimedelta().total_seconds()
     return TranslationError(error.code(), error.details() or "", field, retry_after)
+
+
+def _by_closing(error: BaseException) -> bool:
+    match error:
+        case TranslationError():
+            return error.passes
+        case asyncio.CancelledError():  # of the call; or of the caller, which is none of our business
+            task = asyncio.current_task()
+            return task is None or not task.cancelling()
+    return True  # a call by a channel that is closed
 
 
 def _of_segment(text: str, error: wire.SegmentError) -> TranslationError:

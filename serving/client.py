@@ -1,13 +1,24 @@
 """A client that blocks. One may be shared by threads."""
 
-import time
 from collections.abc import Callable, Iterator
+from threading import Event
 from types import TracebackType
 from typing import Self, TypeVar, Unpack, overload
 
 import grpc
 
-from serving.calls import CHANNEL, Attempts, Batch, Options, Retries, TranslationError, batches, failure
+from serving.calls import (
+    CHANNEL,
+    Attempts,
+    Batch,
+    ClientClosedError,
+    Options,
+    Retries,
+    TranslationError,
+    batches,
+    failure,
+    until_closed,
+)
 from serving.tls import File, Tls, credentials
 from serving.tokens import authorization
 from serving.v1 import translation_pb2 as wire
@@ -18,6 +29,8 @@ Answer = TypeVar("Answer")
 
 class Client:
     """Calls that may pass are repeated, until `timeout` seconds are over or `retries` are used up.
+
+    A list goes in messages of at most 64 texts, and both hold for each of them.
 
     What fails for good is a TranslationError. Options go by their names: model="fr-en", scores=True ...
     """
@@ -44,6 +57,7 @@ class Client:
         self._stub = TranslationServiceStub(self._channel)
         self._timeout = timeout
         self._retries = retries
+        self._closed = Event()
 
     @overload
     def translate(self, text: str, **options: Unpack[Options]) -> wire.Translation: ...
@@ -71,22 +85,23 @@ class Client:
         request = wire.StreamTranslateRequest(text=text, options=wire.Options(**options))
         attempts = Attempts(self._retries, self._timeout)
         begun = False
-        while True:
-            call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._known)
-            try:
-                for response in call:
-                    if response.text:
-                        begun = True
-                        yield response.text
-                return
-            except grpc.RpcError as error:
-                told = failure(error)
-                if begun:
-                    raise told from error
-                pause = attempts.pause(told)
-            finally:
-                call.cancel()  # who stops reading wants no more of it
-            time.sleep(pause)
+        with until_closed(self._closed.is_set):
+            while True:
+                call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._known)
+                try:
+                    for response in call:
+                        if response.text:
+                            begun = True
+                            yield response.text
+                    return
+                except grpc.RpcError as error:
+                    told = failure(error)
+                    if begun:
+                        raise told from error
+                    pause = attempts.pause(told)
+                finally:
+                    call.cancel()  # who stops reading wants no more of it
+                self._wait(pause)
 
     def attend(self, text: str, **options: Unpack[Options]) -> wire.AttendResponse:
         """The translation with all the weights behind it."""
@@ -100,7 +115,8 @@ class Client:
         )
 
     def close(self) -> None:
-        """The connection ends, and what is under way with it."""
+        """The connection ends, and what is under way or waits to be repeated with it."""
+        self._closed.set()
         self._channel.close()
 
     def __enter__(self) -> Self:
@@ -120,11 +136,16 @@ class Client:
 
     def _repeated(self, call: Callable[[float | None], Answer]) -> Answer:
         attempts = Attempts(self._retries, self._timeout)
-        while True:
-            try:
-                return call(attempts.left())
-            except grpc.RpcError as error:
-                pause = attempts.pause(failure(error))
-            except TranslationError as error:  # of a text in a batch
-                pause = attempts.pause(error)
-            time.sleep(pause)
+        with until_closed(self._closed.is_set):
+            while True:
+                try:
+                    return call(attempts.left())
+                except grpc.RpcError as error:
+                    pause = attempts.pause(failure(error))
+                except TranslationError as error:  # of a text in a batch
+                    pause = attempts.pause(error)
+                self._wait(pause)
+
+    def _wait(self, pause: float) -> None:
+        if self._closed.wait(pause):
+            raise ClientClosedError

@@ -31,7 +31,7 @@ class UnknownModelError(LookupError):
 
 
 class ClosedError(RuntimeError):
-    """The server answers nothing, not yet or no more."""
+    """The server answers nothing: not yet, not at the moment or no more."""
 
 
 class UnansweredError(RuntimeError):

@@ -85,6 +85,12 @@ async def _abort(context: Context, told: Refusal) -> Any:
     await context.abort(_CODES[told.code], told.message, (("grpc-status-details-bin", _details(told)),))
 
 
-@lru_cache  # a server that has too much to do says the same again and again
 def _details(told: Refusal) -> bytes:
+    if told.retry_after is None:  # perhaps in the caller's words: it is not kept
+        return told.status().SerializeToString()
+    return _repeated(told)
+
+
+@lru_cache  # a server that has too much to do says the same again and again
+def _repeated(told: Refusal) -> bytes:
     return told.status().SerializeToString()

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from serving.errors import InvalidError, UnknownModelError
+from serving.errors import ClosedError, InvalidError, UnknownModelError
 from serving.model import Model
+
+LONGEST = 255  # characters of a name: a directory has no more
 
 
 @dataclass
@@ -21,6 +23,12 @@ class Models:
         """Of those that answer."""
         return sorted({model.name for model in self.serving})
 
+    def answering(self) -> list[str]:
+        """The same, where somebody must be there to answer; or ClosedError."""
+        if not self.serving:
+            raise ClosedError("no model is served at the moment: repeat it later")
+        return self.names
+
     @property
     def healthy(self) -> bool:
         """Whether there is something to answer with, and every default does."""
@@ -36,9 +44,11 @@ class Models:
 
     def find(self, name: str, version: int) -> Model:
         """No name is the only one there is, version 0 the default."""
-        names = self.names
-        if not names:
-            raise UnknownModelError("there is no model at present")
+        if len(name) > LONGEST:  # what is refused is told back, and that has to be small
+            raise InvalidError(
+                "options.model", f"it has {len(name):,} characters, and a model's name at most {LONGEST}"
+            )
+        names = self.answering()
         if not name and len(names) > 1:
             raise InvalidError("options.model", f"there are several models, name one: {', '.join(names)}")
         found = self.versions(name or names[0])

@@ -72,7 +72,9 @@ class Server:
         try:
             chosen = self._security.listen(self._server, place)
         except RuntimeError as error:
-            raise OSError(f"{place} cannot be listened at: it is taken, or none of this machine") from error
+            raise OSError(
+                f"{place} cannot be listened at: it is taken, or none of this machine; choose another --port"
+            ) from error
         await self._server.start()
         return chosen
 

@@ -148,6 +148,11 @@ def _languages(models: "Iterable[wire.Model]", address: Address) -> str:
     from serving.v1 import translation_pb2 as wire
 
     names = [each.name for each in models]
+    if not any(each.state == wire.STATE_SERVING for model in models for each in model.versions):
+        raise CommandError(
+            f"{address} has no model at the moment: repeat it once one is served; "
+            "where versions were refused, the server's log says why."
+        )
     found = [each for each in models if address.model in ("", each.name)]
     if len(found) != 1:
         raise CommandError(f"{address} has {' and '.join(names)}: name one of them, as {address}/{names[0]}.")

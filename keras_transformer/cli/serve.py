@@ -205,7 +205,8 @@ def _configure_security(parser: argparse.ArgumentParser) -> None:
         "--tls-certificate": "the server's certificate, in PEM, with those that lead to its authority",
         "--tls-key": "its key; TLS alone is spoken then, and without the two nothing is encrypted",
         "--tls-client-ca": "an authority: only who has a certificate from it is heard",
-        "--token-file": "a bearer token a line, and comments behind #: all but the health asks for one",
+        "--token-file": "a bearer token a line, and lines that begin with # are comments: "
+        "all but the health asks for one",
     }.items():
         group.add_argument(option, type=Path, metavar="F", help=meaning)
 

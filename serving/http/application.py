@@ -29,6 +29,6 @@ def application(
         guards.append(only_with_token(accepts, files))
     made = web.Application(middlewares=guards, client_max_size=limits.message_bytes)
     made.on_response_prepare.append(dress)
-    made.add_routes(Routes(service, front, metrics, healthy).table())
+    made.add_routes(Routes(service, front, metrics, limits, healthy).table())
     made.add_routes(table(files))
     return made

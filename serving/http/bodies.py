@@ -10,8 +10,10 @@ from urllib.parse import parse_qs
 from aiohttp import web
 
 from serving.errors import InvalidError
+from serving.limits import Limits
 
 SECONDS = 10.0  # in which a body has to be there
+LARGE = 2**16  # bytes: to read so many takes less than a few milliseconds
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 FIELDS = ("q", "source", "target", "format", "model", "version")
 UNUSED = ("api_key", "alternatives")  # LibreTranslate's clients send them; they change nothing here
@@ -57,13 +59,20 @@ async def body(request: web.Request, kinds: tuple[str, ...]) -> bytes:
         ) from None
 
 
-def asking(content: bytes, kind: str) -> Asking:
+async def asking(content: bytes, kind: str, limits: Limits) -> Asking:
     """What it asks for, or an InvalidError that names the field."""
+    if len(content) <= LARGE:
+        return _asking(content, kind, limits)
+    # others have their turn meanwhile, except where json's own code keeps the interpreter to itself
+    return await asyncio.to_thread(_asking, content, kind, limits)
+
+
+def _asking(content: bytes, kind: str, limits: Limits) -> Asking:
     try:
         text = content.decode()
     except UnicodeDecodeError:
         raise InvalidError("body", "it must be UTF-8") from None
-    fields = _of_json(text) if kind == JSON else _of_form(text)
+    fields = _of_json(text) if kind == JSON else _of_form(text, limits.segments)
     unknown = sorted(set(fields) - {*FIELDS, *UNUSED})
     if unknown:
         raise InvalidError("body", f"it has fields that are unknown; there are {', '.join(FIELDS)}")
@@ -72,6 +81,8 @@ def asking(content: bytes, kind: str) -> Asking:
     if _word(fields, "format") not in ("", "text"):
         raise InvalidError("format", 'it must be "text": html is not translated')
     q = fields["q"]
+    if isinstance(q, list):
+        limits.check_segments(len(q))  # before each of them is looked at
     source = _word(fields, "source")
     return Asking(
         [_text("q", each) for each in q] if isinstance(q, list) else [_text("q", q)],
@@ -93,11 +104,18 @@ def _of_json(text: str) -> Mapping[str, Any]:
     return fields
 
 
-def _of_form(text: str) -> Mapping[str, Any]:
+def _of_form(text: str, segments: int) -> Mapping[str, Any]:
+    most = segments + len({*FIELDS, *UNUSED} - {"q"})
     try:
-        found = parse_qs(text, keep_blank_values=True, errors="strict")
-    except ValueError:
+        found = parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=most)
+    except UnicodeDecodeError:
         raise InvalidError("body", "its fields must be UTF-8") from None
+    except ValueError:
+        raise InvalidError(
+            "body",
+            f"it has {text.count('&') + 1:,} fields, and {most:,} are taken, {segments:,} of them q: "
+            "send several batches",
+        ) from None
     return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 

@@ -86,9 +86,16 @@ async def tell(request: web.Request, handler: Handler) -> web.StreamResponse:
 async def only_own_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
     """A browser says whose page it is that posts."""
     origin = request.headers.get("Origin")
-    if request.method == "POST" and origin is not None and urlsplit(origin).netloc != request.host.lower():
+    if request.method == "POST" and origin is not None and _place(origin) != request.host.lower():
         return failed(HTTPStatus.FORBIDDEN, "pages of other origins may not post here")
     return await handler(request)
+
+
+def _place(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # it is no address: nobody's page
+        return None
 
 
 def only_with_token(accepts: Accepts, page: Collection[str]) -> Middleware:

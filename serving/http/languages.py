@@ -54,7 +54,7 @@ NAMES = {
 def languages(models: Models) -> list[dict[str, Any]]:
     """As LibreTranslate lists them; a model of which nobody has said its languages is in none."""
     targets: dict[str, set[str]] = {}
-    for model in _defaults(models):
+    for model in _defaults(models, models.names):
         source, target = _pair(model)
         if source and target:
             targets.setdefault(source, set()).add(target)
@@ -66,7 +66,7 @@ def languages(models: Models) -> list[dict[str, Any]]:
 
 def choose(models: Models, source: str, target: str, name: str, version: int) -> Model:
     """The one that is named, or the only one between these languages; an empty language is any."""
-    there = [models.find(name, version)] if name else _defaults(models)
+    there = [models.find(name, version)] if name else _defaults(models, models.answering())
     found = [model for model in there if source in ("", _pair(model)[0]) and target in ("", _pair(model)[1])]
     if not found:
         pairs = ", ".join(
@@ -86,8 +86,8 @@ def choose(models: Models, source: str, target: str, name: str, version: int) ->
     return found[0] if name else models.find(found[0].name, version)
 
 
-def _defaults(models: Models) -> list[Model]:
-    return [models.find(name, 0) for name in models.names]
+def _defaults(models: Models, names: list[str]) -> list[Model]:
+    return [models.default(name) for name in names]
 
 
 def _pair(model: Model) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from serving.http import shapes
 from serving.http.bodies import FORM, JSON, Asking, asking, body
 from serving.http.events import Events
 from serving.http.languages import choose, languages
+from serving.limits import Limits
 from serving.metrics import CONTENT_TYPE, Metrics
 from serving.service import TranslationService
 from serving.v1 import translation_pb2 as wire
@@ -26,11 +27,17 @@ class Routes:
     """Requests come in by the front; the health and the metrics beside it, since they must not wait."""
 
     def __init__(
-        self, service: TranslationService, front: Front, metrics: Metrics, healthy: Callable[[], bool]
+        self,
+        service: TranslationService,
+        front: Front,
+        metrics: Metrics,
+        limits: Limits,
+        healthy: Callable[[], bool],
     ) -> None:
         self._service = service
         self._front = front
         self._metrics = metrics
+        self._limits = limits
         self._healthy = healthy
 
     def table(self) -> list[web.RouteDef]:
@@ -70,7 +77,7 @@ class Routes:
         """As LibreTranslate has it: of several texts all, or the error of the first that has one."""
         content = await body(request, (JSON, FORM))
         async with self._visited(request, "Translate") as visit:
-            asked = asking(content, request.content_type)
+            asked = await asking(content, request.content_type, self._limits)
             options = self._options(asked)
             if not asked.several:
                 message = wire.TranslateRequest(text=asked.text, options=options)
@@ -87,7 +94,7 @@ class Routes:
         events = Events(request)
         try:
             async with self._visited(request, "StreamTranslate"):
-                asked = asking(content, request.content_type)
+                asked = await asking(content, request.content_type, self._limits)
                 message = wire.StreamTranslateRequest(text=asked.text, options=self._options(asked))
                 async with aclosing(self._service.stream_translate(message, SECONDS)) as answers:
                     async for each in answers:
@@ -105,7 +112,7 @@ class Routes:
         """All the weights behind one translation."""
         content = await body(request, (JSON,))
         async with self._visited(request, "Attend"):
-            asked = asking(content, request.content_type)
+            asked = await asking(content, request.content_type, self._limits)
             message = wire.AttendRequest(text=asked.text, options=self._options(asked))
             found = await self._service.attend(message, SECONDS)
             text = await asyncio.to_thread(shapes.attended, found)

@@ -250,7 +250,7 @@ def test_a_client_says_its_token_with_every_call_and_repeats_no_refusal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = Files(tmp_path)
-    monkeypatch.setattr("serving.client.time.sleep", None)  # what would be repeated fails
+    monkeypatch.setattr("serving.client.Client._wait", None)  # what would be repeated fails
     security = Security.of(*files.server, files.ca, files.tokens("secret"))
 
     def talk(address: str) -> None:

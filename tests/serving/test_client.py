@@ -1,7 +1,7 @@
 """The two clients against a real server: what they say, what they repeat, and what they leave behind."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -53,6 +53,12 @@ class Both:
             return first
 
         return await asyncio.to_thread(read)
+
+    async def close(self) -> None:
+        if isinstance(self._client, AsyncClient):
+            await self._client.close()
+        else:
+            self._client.close()
 
     async def models(self) -> Any:
         if isinstance(self._client, AsyncClient):
@@ -109,8 +115,8 @@ def test_what_is_wrong_is_told_at_once_with_its_field(kind: Kind, monkeypatch: p
 
     async def scenario() -> None:
         async with client_of(kind, limits=Limits(characters=5)) as client:
-            monkeypatch.setattr("serving.client.time.sleep", never)
-            monkeypatch.setattr("serving.async_client.asyncio.sleep", never)
+            monkeypatch.setattr("serving.client.Client._wait", never)
+            monkeypatch.setattr("serving.async_client.AsyncClient._wait", never)
             asked: list[tuple[Callable[[], Any], StatusCode, str]] = [
                 (lambda: client.translate("123456"), StatusCode.INVALID_ARGUMENT, "text"),
                 (lambda: client.stream("123456"), StatusCode.INVALID_ARGUMENT, "text"),
@@ -225,6 +231,67 @@ def test_who_stops_reading_a_stream_leaves_the_row(kind: Kind) -> None:
             await until(lambda: given_up(model))
             runtime.allow(1)
             await until(lambda: model.engine.running == 0)
+
+    run(scenario)
+
+
+@both
+def test_who_is_answered_while_the_client_is_closed_is_told_so(kind: Kind) -> None:
+    async def scenario() -> None:
+        runtime = Echo(slots=8, held=True)
+        model = echo(runtime=runtime)
+        async with client_of(kind, model, retries=QUICK) as client:
+            asked = [client.translate("a"), client.translate(["b", "c"]), client.stream("d")]
+            calls = [asyncio.create_task(each) for each in asked]
+            await until(lambda: model.engine.running + model.engine.waiting == 4)
+            await client.close()
+            await closed(*calls)
+            await until(lambda: given_up(model))
+            runtime.allow(1)
+            await closed(client.translate("e"), client.stream("f"), client.models())
+
+    run(scenario)
+
+
+@both
+def test_who_waits_to_be_repeated_while_the_client_is_closed_is_told_so(kind: Kind) -> None:
+    async def scenario() -> None:
+        server = Server(Limits())
+        port = await server.start("127.0.0.1", 0)
+        patient = Retries(first=5.0, most=5.0)
+        client = Both((AsyncClient if kind is AsyncClient else Client)(f"127.0.0.1:{port}", retries=patient))
+        calls = [asyncio.create_task(each) for each in (client.translate("a"), client.stream("b"))]
+        try:
+            await until(lambda: server._door._came == 2)  # and refused, since it is not open
+            await client.close()
+            await closed(*calls)
+            assert server._door._came == 2
+        finally:
+            await server.drain(0)
+
+    run(scenario)
+
+
+async def closed(*calls: Awaitable[Any]) -> None:
+    for told in await asyncio.gather(*calls, return_exceptions=True):
+        assert isinstance(told, TranslationError), repr(told)
+        assert str(told) == "CANCELLED: the client was closed"
+        assert told.code is StatusCode.CANCELLED
+        assert not told.passes
+
+
+def test_who_gives_up_a_call_himself_is_cancelled_whether_the_client_is_closed_or_not() -> None:
+    async def scenario() -> None:
+        runtime = Echo(slots=8, held=True)
+        model = echo(runtime=runtime)
+        async with client_of(AsyncClient, model) as client:
+            call = asyncio.create_task(client.translate("a"))
+            await until(lambda: model.engine.running == 1)
+            call.cancel()
+            await client.close()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            runtime.allow(1)
 
     run(scenario)
 

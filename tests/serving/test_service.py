@@ -2,14 +2,21 @@
 
 import asyncio
 import random
+from typing import Any
 
 import grpc
 import pytest
 from grpc import StatusCode
 
 from keras_transformer.text.phrasebook import phrasebook
+from serving import handlers
+from serving.errors import InvalidError, Refusal, UnknownModelError, refusal
 from serving.limits import Limits
+from serving.models import Models
+from serving.requests import QueueFullError
+from serving.server import Server
 from serving.v1 import translation_pb2 as wire
+from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.serving.asking import ask, refused, refused_for
 from tests.serving.echo import UNSPEAKABLE, Echo, echo, run, served, stub, tokenizer
 
@@ -236,3 +243,48 @@ def test_the_caller_chooses_model_and_version_and_is_told_which_answered() -> No
             assert [each.version for each in listed[1].versions] == [2, 10]
 
     run(scenario)
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "echo"}, {"version": 2}])
+def test_where_no_model_is_left_one_may_come(options: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        models, server = Models([]), Server(Limits())
+        port = await server.start("127.0.0.1", 0)
+        await server.open(models)
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            service, text = TranslationServiceStub(channel), ask("a", **options)
+            batch = wire.BatchTranslateRequest(texts=["a"], options=text.options)
+            for call in (service.Translate(text), service.BatchTranslate(batch)):
+                assert await refused(call, StatusCode.UNAVAILABLE) == (
+                    "no model is served at the moment: repeat it later", [],
+                )  # fmt: skip
+            models.add(echo(version=2))
+            assert (await service.Translate(text)).translation.text == "a"
+        await server.drain(0)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("letter", ["a", "%", "\0", "\U0010ffff", "😀"])
+def test_a_name_that_no_model_has_is_told_back_and_one_that_none_can_have_is_not(letter: str) -> None:
+    async def scenario() -> None:
+        async with stub() as service:
+            name = letter * 255
+            message, _ = await refused(service.Translate(ask("a", model=name)), StatusCode.NOT_FOUND)
+            assert message == f"there is no model {name!r}; there is echo"
+            for length in (256, 1_000_000):
+                told = await refused_for(service.Translate(ask("a", model=letter * length)), "options.model")
+                assert told == (
+                    f"options.model: it has {length:,} characters, and a model's name at most 255"
+                )
+
+    run(scenario)
+
+
+def test_what_a_caller_has_written_is_not_kept_once_it_is_refused() -> None:
+    def kept(told: Refusal) -> bool:
+        return handlers._details(told) is handlers._details(told)
+
+    assert not kept(refusal(UnknownModelError("there is no model 'x'; there is echo")))
+    assert not kept(refusal(InvalidError("options.priority", "there is no priority 7")))
+    assert kept(refusal(QueueFullError("1 requests are waiting, and 1 may")))

@@ -23,7 +23,18 @@ def test_a_file_has_a_token_a_line_and_comments(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["zwei worte", "clé", "a=b", "=", "a\x00b", "a,b", 'a"b', "Bearer secret", b"\xff\xfe".decode("latin1")],
+    [
+        "zwei worte",
+        "secret # mine",
+        "clé",
+        "a=b",
+        "=",
+        "a\x00b",
+        "a,b",
+        'a"b',
+        "Bearer secret",
+        b"\xff\xfe".decode("latin1"),
+    ],
 )
 def test_what_no_header_can_say_is_no_token_and_its_line_is_told_but_not_what_it_says(
     line: str, tmp_path: Path

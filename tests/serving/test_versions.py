@@ -315,8 +315,11 @@ def test_a_server_that_loses_its_last_version_says_so_and_comes_back(root: Path,
             (root / "fr-en/2").mkdir()
             await versions.look()
             assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
-            with pytest.raises(grpc.aio.AioRpcError, match="there is no model at present"):
+            with pytest.raises(
+                grpc.aio.AioRpcError, match="no model is served at the moment: repeat"
+            ) as told:
                 await service.Translate(wire.TranslateRequest(text=TEXT))
+            assert told.value.code() is grpc.StatusCode.UNAVAILABLE
             (model,) = (await service.ListModels(wire.ListModelsRequest())).models
             assert (model.default_version, model.versions[0].state) == (0, wire.STATE_UNAVAILABLE)
             put(another, root / "fr-en/3")

@@ -1,5 +1,6 @@
 """`keras-transformer translate grpc://...`: what a version prints, from a server, and how it fails."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -10,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli import main
+from serving.limits import Limits
+from serving.models import Models
+from serving.server import Server
 from tests.export.versions import exported, small_model
+from tests.serving.echo import run
 from tests.serving.process import serving
 from tests.serving.secured import Files
 
@@ -148,6 +153,27 @@ def test_a_model_that_is_not_there_is_told_with_those_that_are(
     assert failure(capsys, f"{server}/fr-en/2") == (
         f"{server} has no version 2 of fr-en that answers: name one of 1."
     )
+
+
+@pytest.mark.parametrize("refused", [{}, {("fr-en", 1): "it is damaged"}])
+@pytest.mark.parametrize("place", ["", "/fr-en", "/fr-en/1"])
+def test_a_server_without_any_model_is_told_with_what_to_do(
+    place: str, refused: dict[tuple[str, int], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def scenario() -> None:
+        server = Server(Limits())
+        address = f"grpc://127.0.0.1:{await server.start('127.0.0.1', 0)}"
+        await server.open(Models([], refused))
+        try:
+            told = await asyncio.to_thread(failure, capsys, f"{address}{place}")
+        finally:
+            await server.drain(0)
+        assert told == (
+            f"{address} has no model at the moment: repeat it once one is served; "
+            "where versions were refused, the server's log says why."
+        )
+
+    run(scenario)
 
 
 def test_what_only_a_run_can_is_refused(server: str, capsys: pytest.CaptureFixture[str]) -> None:

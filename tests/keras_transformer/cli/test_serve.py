@@ -41,6 +41,7 @@ def test_the_help_explains_every_limit_with_what_it_usually_is(capsys: pytest.Ca
         assert explained, option
         assert len(explained[1]) > 20, option
         assert usual in explained[1], option
+    assert "lines that begin with # are comments" in listed
 
 
 @pytest.mark.parametrize(

@@ -115,16 +115,20 @@ def test_what_a_form_of_another_page_can_send_is_no_json(place: str, kind: str) 
 
 
 @pytest.mark.parametrize("place", ["/translate", "/translate/stream", "/attention"])
-def test_pages_of_other_origins_may_not_post(place: str) -> None:
+def test_pages_of_other_origins_may_not_post(place: str, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         async with site() as http:
             own = str(http._base_url).rstrip("/")
-            for origin in ("http://evil.example", "null", "http://127.0.0.1:1", f"{own}.evil.example", ""):
+            for origin in (
+                "http://evil.example", "null", "http://127.0.0.1:1", f"{own}.evil.example", "",
+                "http://[", "http://[x]", "http://a\u2100",
+            ):  # fmt: skip
                 await refused(http.post(place, json=ASK, headers={"Origin": origin}), 403)
             status, _ = await told(http.post("/translate", json=ASK, headers={"Origin": own}))
             assert status == 200
 
     run(scenario)
+    assert not caplog.records
 
 
 def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:

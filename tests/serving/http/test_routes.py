@@ -1,11 +1,12 @@
 """What a caller gets over HTTP, from a real server whose models say what they hear."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
-from serving.http import routes
+from serving.http import bodies, routes
 from serving.limits import Limits
 from serving.models import Models
 from tests.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, until
@@ -63,6 +64,25 @@ def test_the_model_is_found_by_its_languages_or_by_its_name_and_version() -> Non
     run(scenario)
 
 
+@pytest.mark.parametrize("fields", [{}, {"model": "one"}, {"source": "fr", "target": "en"}, {"version": 1}])
+def test_where_no_model_is_left_one_may_come(fields: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        async with started() as (server, http):
+            models = Models([])
+            await server.open(models)
+            for place in ("/translate", "/translate/stream", "/attention"):
+                async with http.post(place, json={**ASK, **fields}) as response:
+                    assert (response.status, response.headers["Retry-After"]) == (503, "1")
+                    assert (await response.json())["error"] == (
+                        "no model is served at the moment: repeat it later"
+                    )
+            assert await told(http.get("/languages")) == (200, [])
+            models.add(echo("one"))
+            assert (await told(http.post("/translate", json={**ASK, **fields})))[0] == 200
+
+    run(scenario)
+
+
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
@@ -72,6 +92,10 @@ def test_the_model_is_found_by_its_languages_or_by_its_name_and_version() -> Non
         ({"q": "a\ud800"}, "q: it has half of a surrogate pair, which is no text"),
         ({"q": "a", "format": "html"}, 'format: it must be "text": html is not translated'),
         ({"q": "a", "target": ["en"]}, "target: it must be a string"),
+        (
+            {"q": "a", "model": "x" * 256},
+            "options.model: it has 256 characters, and a model's name at most 255",
+        ),
         ({"q": "a", "version": -1}, "version: it must be a number from 0"),
         ({"q": "a", "version": True}, "version: it must be a number from 0"),
         ({"q": "a", "version": 2**64}, "version: it must be a number from 0"),
@@ -82,12 +106,58 @@ def test_the_model_is_found_by_its_languages_or_by_its_name_and_version() -> Non
         (["a"], "body: it must be a JSON object"),
         ({"q": "a" * 5001}, "text: it has 5,001 characters, and 5,000 are taken: divide it"),
         ({"q": ["a"] * 129}, "texts: there are 129, and 128 are taken: send several batches"),
+        ({"q": [7] * 129}, "texts: there are 129, and 128 are taken: send several batches"),
     ],
 )
 def test_what_is_wrong_with_a_request_is_told(fields: Any, why: str) -> None:
     async def scenario() -> None:
         async with site() as http:
             assert await refused(http.post("/translate", json=fields), 400) == why
+
+    run(scenario)
+
+
+def test_a_form_of_too_many_fields_is_refused_before_they_are_taken_apart() -> None:
+    async def scenario() -> None:
+        async with site(limits=Limits(segments=2)) as http:
+            form = {"Content-Type": "application/x-www-form-urlencoded"}
+            others = "source=fr&target=en&format=text&model=fr-en&version=3&api_key=&alternatives=0"
+            _, answer = await told(http.post("/translate", data=f"q=a&q=b&{others}", headers=form))
+            assert answer["translatedText"] == ["a", "b"]
+            most = "fields, and 9 are taken, 2 of them q: send several batches"
+            for body, why in (
+                ("q=a&q=b&q=c", "texts: there are 3, and 2 are taken: send several batches"),
+                (f"q=a&q=b&q=c&{others}", f"body: it has 10 {most}"),
+                ("q&" * 2**18, f"body: it has 262,145 {most}"),
+                ("q=%ff", "body: its fields must be UTF-8"),
+            ):
+                assert await refused(http.post("/translate", data=body, headers=form), 400) == why
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("kind", "reader"), [("json", "_of_json"), ("data", "_of_form")])
+def test_others_are_answered_while_a_large_body_is_read(
+    kind: str, reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, reading, answered = getattr(bodies, reader), threading.Event(), threading.Event()
+
+    def held(*arguments: Any) -> Any:
+        reading.set()
+        assert answered.wait(10), "the one who reads keeps all others waiting"
+        return read(*arguments)
+
+    monkeypatch.setattr(bodies, reader, held)
+
+    async def scenario() -> None:
+        async with site() as http:
+            large = {"q": "a" * bodies.LARGE}
+            asking = asyncio.ensure_future(http.post("/translate", **{kind: large}))
+            await until(reading.is_set)
+            assert await told(http.get("/healthz")) == (200, {"status": "serving"})
+            answered.set()
+            message = await refused(await asking, 400)
+            assert message == "text: it has 65,536 characters, and 5,000 are taken: divide it"
 
     run(scenario)
 
