@@ -57,8 +57,11 @@ examples/node_modules/installed: examples/package.json examples/package-lock.jso
 		echo "the examples' packages are not installed (no npm, or it failed): their tests will be skipped" >&2; \
 	fi
 
+# Two at a time, each with a thread: two that take all cores stand in each other's way.
+test: export OMP_NUM_THREADS = 1
+test: export TF_NUM_INTRAOP_THREADS = 1
 test: .venv/installed examples/node_modules/installed  ## the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 soak: .venv/installed  ## the tests that take long: every count in full
 	$(BIN)/python -m pytest -m soak
