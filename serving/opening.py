@@ -21,14 +21,12 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 class Place:
     """Where a version lies, what it is called, and by what a change of it is known."""
 
-    def __init__(self, directory: Path) -> None:
-        """NAME/VERSION, or any name: then it is version 1 of that name."""
-        path = directory.resolve()
-        numbered = is_number(path.name)
-        self.directory = directory
-        self.name = path.parent.name if numbered else path.name
-        self.version = int(path.name) if numbered else 1
-        self.stamp = _stamp(directory)
+    def __init__(self, path: Path, name: str, version: int) -> None:
+        """The path may be a link, or lead through some: once they lead elsewhere the version has changed."""
+        self.directory = path.resolve()
+        self.name = name
+        self.version = version
+        self.stamp = _stamp(self.directory)
 
 
 class Seen(NamedTuple):
@@ -41,7 +39,7 @@ class Seen(NamedTuple):
 def look(root: Path) -> Seen:
     """NAME/VERSION directories, or the one that the root is itself; or an OSError: nobody knows."""
     if looks_exported(root):
-        return Seen([Place(root)], {})
+        return Seen([_alone(root.resolve())], {})
     seen = Seen([], {})
     for folder in sorted(root.iterdir()):
         if folder.name.startswith("."):
@@ -49,7 +47,7 @@ def look(root: Path) -> Seen:
         try:
             for path in sorted(folder.iterdir()):
                 if is_number(path.name) and path.is_dir():
-                    seen.places.append(Place(path))
+                    seen.places.append(Place(path, folder.name, int(path.name)))
                 elif path.name == PIN and path.is_file():
                     seen.pins[folder.name] = _text(path)
         except (NotADirectoryError, FileNotFoundError, PermissionError):
@@ -101,6 +99,13 @@ def open_models(found: Sequence[Place], settings: EngineSettings) -> Models:
 def is_number(name: str) -> bool:
     """Whether a directory of this name is a version."""
     return name.isascii() and name.isdecimal() and name == str(int(name)) and int(name) > 0
+
+
+def _alone(directory: Path) -> Place:
+    """A root that is a version: NAME/VERSION, or any name: then it is version 1 of that name."""
+    if is_number(directory.name):
+        return Place(directory, directory.parent.name, int(directory.name))
+    return Place(directory, directory.name, 1)
 
 
 def _stamp(directory: Path) -> Stamp:

@@ -47,8 +47,27 @@ def test_a_root_has_names_and_numbers_and_all_else_in_it_is_left_alone(root: Pat
     assert sorted(found(root)) == [("en-de", 3), ("fr-en", 1), ("fr-en", 10)]
 
 
-def test_one_version_directory_is_a_root_of_its_own(root: Path, tmp_path: Path) -> None:
+def test_a_link_is_called_what_it_is_called_itself_and_two_to_one_place_are_two(
+    root: Path, tmp_path: Path
+) -> None:
+    store = root.rename(tmp_path / "store")
+    (root / "en-de").mkdir(parents=True)
+    (root / "french").symlink_to(store / "fr-en")
+    for number in (2, 3):
+        (root / f"en-de/{number}").symlink_to(store / "fr-en/1")
+    (root / "en-de/4").symlink_to(tmp_path / "nowhere")
+    assert found(root) == [("en-de", 2), ("en-de", 3), ("french", 1)]
+
+
+def test_one_version_directory_is_a_root_of_its_own(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert found(root / "fr-en/1") == [("fr-en", 1)]
+    (tmp_path / "current").symlink_to(root / "fr-en/1")
+    assert found(tmp_path / "current") == [("fr-en", 1)]
+    monkeypatch.chdir(root / "fr-en/1")
+    assert found(Path()) == [("fr-en", 1)]
+    monkeypatch.chdir(tmp_path)
     (root / "fr-en/1").rename(tmp_path / "mine")
     assert found(tmp_path / "mine") == [("mine", 1)]
 
