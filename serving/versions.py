@@ -50,7 +50,7 @@ class Versions:
         """The defaults are those that are wanted."""
         seen = await self._seen()
         if seen is not None:
-            self._tell(self._wrong_pins(seen))
+            self._tell([*seen.troubles, *self._wrong_pins(seen)])
 
     async def look(self) -> None:
         """Once. What came is open afterwards, what went is not found any more."""
@@ -67,7 +67,7 @@ class Versions:
                 await self._open(place)
         self._remove(key for key in gone if key[0] not in staying)  # what came may have taken its place
         self._before = now
-        self._tell(self._wrong_pins(seen))
+        self._tell([*seen.troubles, *self._wrong_pins(seen)])
 
     async def _watch(self, seconds: float) -> None:
         while True:

@@ -81,6 +81,21 @@ def test_a_directory_without_models_is_refused_with_what_to_do(tmp_path: Path) -
     )
 
 
+def test_a_number_that_the_wire_cannot_carry_is_no_version_and_the_reason_is_told(root: Path) -> None:
+    (root / "fr-en/1").rename(root / "fr-en/18446744073709551616")
+    with pytest.raises(ModelError) as told:
+        places(root)
+    assert str(told.value).splitlines()[1:] == [
+        "  fr-en/18446744073709551616 is passed over: the number of a version must be below "
+        "18446744073709551616; give it a lower one"
+    ]
+    (root / "fr-en/18446744073709551616").rename(root / "fr-en/18446744073709551615")
+    assert found(root) == [("fr-en", 2**64 - 1)]
+    assert wire.ModelVersion(version=2**64 - 1).version == 2**64 - 1
+    with pytest.raises(ValueError, match="out of range"):
+        wire.ModelVersion(version=2**64)
+
+
 def test_the_highest_version_answers_unless_another_is_asked_for(root: Path) -> None:
     for other in ("fr-en/2", "fr-en/10", "en-de/3"):
         shutil.copytree(root / "fr-en/1", root / other)

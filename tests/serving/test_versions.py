@@ -340,6 +340,24 @@ def test_a_pin_is_the_default_and_without_it_the_highest_is(
     run(scenario)
 
 
+def test_a_number_that_is_too_large_is_passed_over_with_one_line_in_the_log(
+    root: Path, another: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(another, root / "fr-en/20261118201238115000")
+
+    async def scenario() -> None:
+        async with live(root) as (versions, models):
+            for _ in range(3):
+                await versions.look()
+            assert (serving(models), models.refused) == ([("fr-en", 1)], {})
+            assert [each.getMessage() for each in caplog.records] == [
+                "fr-en/20261118201238115000 is passed over: the number of a version must be below "
+                "18446744073709551616; give it a lower one"
+            ]
+
+    run(scenario)
+
+
 def test_where_one_version_takes_the_place_of_another_there_is_always_one(root: Path, another: Path) -> None:
     async def scenario() -> None:
         async with live(root) as (versions, models):
