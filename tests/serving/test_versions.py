@@ -18,11 +18,12 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from export.manifest import open_version
 from export.sums import sums
+from serving import opening
 from serving.engine import BEHIND
 from serving.limits import Limits
 from serving.model import EngineSettings, Model
 from serving.models import Models, listed
-from serving.opening import open_models, places
+from serving.opening import Place, open_models, places
 from serving.requests import End
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
@@ -88,6 +89,10 @@ def point(link: Path, to: Path | str) -> None:
     scratch.rename(link)
 
 
+def priority(thread: threading.Thread) -> int:
+    return os.getpriority(os.PRIO_PROCESS, thread.native_id or 0)
+
+
 def refusals(records: Iterable[logging.LogRecord]) -> list[str]:
     return [text for record in records if "is refused" in (text := record.getMessage())]
 
@@ -112,19 +117,22 @@ def test_a_version_or_a_name_that_appears_serves_and_the_highest_is_the_default(
 
 
 def test_engines_give_way_to_callers_and_what_is_opened_to_both_until_it_serves(
-    root: Path, another: Path
+    root: Path, another: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         async with live(root) as (versions, models):
+            patience = []
+
+            def opened(place: Place, settings: EngineSettings) -> Model | str:
+                patience.append(priority(threading.current_thread()))
+                return opening.opened(place, settings)
+
+            monkeypatch.setattr("serving.versions.opened", opened)
             put(another, root / "fr-en/2")
             await versions.look()
-            usual = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-            nice = {
-                thread.name: os.getpriority(os.PRIO_PROCESS, thread.native_id or 0)
-                for thread in threading.enumerate()
-                if thread.name.startswith(("engine", "opening"))
-            }
-            assert nice == {"engine": usual + BEHIND, "opening_0": 19}
+            engines = {priority(thread) for thread in threading.enumerate() if thread.name == "engine"}
+            assert engines == {priority(threading.current_thread()) + BEHIND}
+            assert patience == [19]
             assert all(model.engine.alive for model in models.serving)
 
     run(scenario)
