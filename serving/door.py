@@ -35,7 +35,8 @@ class Door:
     async def emptied(self, timeout: float) -> bool:
         """Whether all have left within so many seconds."""
         try:
-            await asyncio.wait_for(self._inside.gone(), timeout)
+            async with asyncio.timeout(timeout):  # wait_for does not even look if there is no time
+                await self._inside.gone()
         except TimeoutError:
             return False
         return True

@@ -14,6 +14,7 @@ _logger = logging.getLogger(__name__)
 
 PIN = "default"  # NAME/default holds the number of the version that is to be the default
 PIN_BYTES = 64  # of it that are read
+NUMBERS = 2**64  # of versions: what the wire can carry
 
 Stamp = tuple[tuple[str, int, int, int], ...]
 
@@ -21,14 +22,12 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 class Place:
     """Where a version lies, what it is called, and by what a change of it is known."""
 
-    def __init__(self, directory: Path) -> None:
-        """NAME/VERSION, or any name: then it is version 1 of that name."""
-        path = directory.resolve()
-        numbered = is_number(path.name)
-        self.directory = directory
-        self.name = path.parent.name if numbered else path.name
-        self.version = int(path.name) if numbered else 1
-        self.stamp = _stamp(directory)
+    def __init__(self, path: Path, name: str, version: int) -> None:
+        """The path may be a link, or lead through some: once they lead elsewhere the version has changed."""
+        self.directory = path.resolve()
+        self.name = name
+        self.version = version
+        self.stamp = _stamp(self.directory)
 
 
 class Seen(NamedTuple):
@@ -36,22 +35,25 @@ class Seen(NamedTuple):
 
     places: list[Place]
     pins: dict[str, str]  # what is in the files, which may be anything
+    troubles: list[str]  # what is passed over, and why
 
 
 def look(root: Path) -> Seen:
     """NAME/VERSION directories, or the one that the root is itself; or an OSError: nobody knows."""
     if looks_exported(root):
-        return Seen([Place(root)], {})
-    seen = Seen([], {})
+        return Seen([_alone(root.resolve())], {}, [])
+    seen = Seen([], {}, [])
     for folder in sorted(root.iterdir()):
         if folder.name.startswith("."):
             continue
         try:
             for path in sorted(folder.iterdir()):
                 if is_number(path.name) and path.is_dir():
-                    seen.places.append(Place(path))
+                    seen.places.append(Place(path, folder.name, int(path.name)))
                 elif path.name == PIN and path.is_file():
                     seen.pins[folder.name] = _text(path)
+                elif _counts(path.name) and path.is_dir():
+                    seen.troubles.append(_too_large(f"{folder.name}/{path.name}"))
         except (NotADirectoryError, FileNotFoundError, PermissionError):
             continue  # a file, or gone by now, or nobody's business, as lost+found
     return seen
@@ -59,13 +61,14 @@ def look(root: Path) -> Seen:
 
 def places(root: Path) -> list[Place]:
     """All that a server can start with."""
-    found = look(root).places if root.is_dir() else []
-    if not found:
+    found = look(root) if root.is_dir() else Seen([], {}, [])
+    if not found.places:
+        lines = "".join(f"\n  {trouble}" for trouble in found.troubles)
         raise ModelError(
             f"{root} has no models: name a directory that `keras-transformer export` wrote, "
-            "or one that holds NAME/VERSION directories of such"
+            f"or one that holds NAME/VERSION directories of such{lines}"
         )
-    return found
+    return found.places
 
 
 def opened(place: Place, settings: EngineSettings) -> Model | str:
@@ -100,7 +103,23 @@ def open_models(found: Sequence[Place], settings: EngineSettings) -> Models:
 
 def is_number(name: str) -> bool:
     """Whether a directory of this name is a version."""
+    return _counts(name) and int(name) < NUMBERS
+
+
+def _counts(name: str) -> bool:
+    """1, 2, 3, and so on."""
     return name.isascii() and name.isdecimal() and name == str(int(name)) and int(name) > 0
+
+
+def _too_large(name: str) -> str:
+    return f"{name} is passed over: the number of a version must be below {NUMBERS}; give it a lower one"
+
+
+def _alone(directory: Path) -> Place:
+    """A root that is a version: NAME/VERSION, or any name: then it is version 1 of that name."""
+    if is_number(directory.name):
+        return Place(directory, directory.parent.name, int(directory.name))
+    return Place(directory, directory.name, 1)
 
 
 def _stamp(directory: Path) -> Stamp:

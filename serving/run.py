@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from serving.daemon import in_daemon
 from serving.limits import Limits
 from serving.model import EngineSettings
 from serving.models import Models, listed
@@ -61,7 +62,7 @@ async def serve(
     if http_port is not None:
         http_port = await server.start_http(listening.host, http_port)
     going = _signals()
-    opening = asyncio.create_task(asyncio.to_thread(open_models, found, settings))
+    opening = asyncio.create_task(in_daemon(open_models, found, settings))
     waiting = asyncio.create_task(going.wait())
     try:
         await asyncio.wait([opening, waiting], return_when=asyncio.FIRST_COMPLETED)
@@ -82,6 +83,7 @@ async def serve(
             await server.notice(listening.notice)
     finally:
         waiting.cancel()
+        opening.cancel()
         done = await server.drain(listening.grace)
         if tracing is not None:
             await asyncio.to_thread(tracing.close)

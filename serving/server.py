@@ -26,6 +26,7 @@ _logger = logging.getLogger(__name__)
 
 LAST_WORDS = 1.0  # seconds in which answers still leave; then those who watch the health are cut off
 PULSE = 0.25  # seconds between two looks at the engines
+PINGS = 5000  # milliseconds between a caller's pings, also while it asks nothing; who sends more is cut off
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -55,6 +56,8 @@ class Server:
             options=[
                 ("grpc.so_reuseport", 0),  # a second server on this port is an error, and no silent rival
                 ("grpc.max_receive_message_length", limits.message_bytes),
+                ("grpc.http2.min_ping_interval_without_data_ms", PINGS),
+                ("grpc.keepalive_permit_without_calls", 1),  # else it is two hours where nothing is asked
             ],
             interceptors=security.interceptors(),
         )

@@ -3,12 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from keras_transformer.memory import give_back
+from serving.daemon import in_daemon
 from serving.model import EngineSettings, Model
 from serving.models import Models
 from serving.niceness import LOWEST, give_way
@@ -30,9 +29,6 @@ class Versions:
         self._known = {_key(place): place for place in found}  # as it was opened, or refused
         self._before = dict(self._known)  # as it was seen last
         self._troubles: set[str] = set()  # that were told
-        # The threads of a product, if there are any, would be as patient as the one that makes them.
-        patient = partial(give_way, LOWEST) if settings.threads == 1 else None
-        self._opener = ThreadPoolExecutor(1, "opening", initializer=patient)
         self._farewells: set[asyncio.Task[None]] = set()
 
     @contextmanager
@@ -44,13 +40,12 @@ class Versions:
         finally:
             if watching is not None:
                 watching.cancel()
-            self._opener.shutdown(wait=False)
 
     async def pin(self) -> None:
         """The defaults are those that are wanted."""
         seen = await self._seen()
         if seen is not None:
-            self._tell(self._wrong_pins(seen))
+            self._tell([*seen.troubles, *self._wrong_pins(seen)])
 
     async def look(self) -> None:
         """Once. What came is open afterwards, what went is not found any more."""
@@ -67,7 +62,7 @@ class Versions:
                 await self._open(place)
         self._remove(key for key in gone if key[0] not in staying)  # what came may have taken its place
         self._before = now
-        self._tell(self._wrong_pins(seen))
+        self._tell([*seen.troubles, *self._wrong_pins(seen)])
 
     async def _watch(self, seconds: float) -> None:
         while True:
@@ -80,7 +75,7 @@ class Versions:
     async def _seen(self) -> Seen | None:
         """With the pins that are there by now; None if it cannot be read, and then nothing is to change."""
         try:
-            seen = await asyncio.to_thread(look, self._root)
+            seen = await in_daemon(look, self._root)
         except OSError as error:
             self._tell([f"{self._root} cannot be read, and what serves goes on: {error}"])
             return None
@@ -100,14 +95,20 @@ class Versions:
         return still and place.stamp != self._known[key].stamp
 
     async def _open(self, place: Place) -> None:
-        loop = asyncio.get_running_loop()
-        model = await loop.run_in_executor(self._opener, opened, place, self._settings)
+        model = await in_daemon(self._opened, place)
         if isinstance(model, str):
             self._models.refused[_key(place)] = model
             return
         model.engine.start()  # here: its thread would be as patient as the one that has opened it
         self._see_off(self._models.add(model))
         _logger.info("%s %d serves, the default is %s", *_key(place), self._default(place.name))
+
+    def _opened(self, place: Place) -> Model | str:
+        """In a thread that gives way."""
+        # The threads of a product, if there are any, would be as patient as the one that makes them.
+        if self._settings.threads == 1:
+            give_way(LOWEST)
+        return opened(place, self._settings)
 
     def _remove(self, keys: Iterable[Key]) -> None:
         for key in sorted(keys):

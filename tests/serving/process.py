@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,9 +11,11 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def process(*options: object) -> Iterator["subprocess.Popen[str]"]:
+def process(
+    *options: object, program: Sequence[str] = ("-m", "keras_transformer")
+) -> Iterator["subprocess.Popen[str]"]:
     """Started; what it says is to be read."""
-    command = [sys.executable, "-m", "keras_transformer", "serve", "--http-port", "0", *map(str, options)]
+    command = [sys.executable, *program, "serve", "--http-port", "0", *map(str, options)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as started:
         try:

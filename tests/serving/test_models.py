@@ -47,8 +47,27 @@ def test_a_root_has_names_and_numbers_and_all_else_in_it_is_left_alone(root: Pat
     assert sorted(found(root)) == [("en-de", 3), ("fr-en", 1), ("fr-en", 10)]
 
 
-def test_one_version_directory_is_a_root_of_its_own(root: Path, tmp_path: Path) -> None:
+def test_a_link_is_called_what_it_is_called_itself_and_two_to_one_place_are_two(
+    root: Path, tmp_path: Path
+) -> None:
+    store = root.rename(tmp_path / "store")
+    (root / "en-de").mkdir(parents=True)
+    (root / "french").symlink_to(store / "fr-en")
+    for number in (2, 3):
+        (root / f"en-de/{number}").symlink_to(store / "fr-en/1")
+    (root / "en-de/4").symlink_to(tmp_path / "nowhere")
+    assert found(root) == [("en-de", 2), ("en-de", 3), ("french", 1)]
+
+
+def test_one_version_directory_is_a_root_of_its_own(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert found(root / "fr-en/1") == [("fr-en", 1)]
+    (tmp_path / "current").symlink_to(root / "fr-en/1")
+    assert found(tmp_path / "current") == [("fr-en", 1)]
+    monkeypatch.chdir(root / "fr-en/1")
+    assert found(Path()) == [("fr-en", 1)]
+    monkeypatch.chdir(tmp_path)
     (root / "fr-en/1").rename(tmp_path / "mine")
     assert found(tmp_path / "mine") == [("mine", 1)]
 
@@ -60,6 +79,21 @@ def test_a_directory_without_models_is_refused_with_what_to_do(tmp_path: Path) -
         f"{tmp_path} has no models: name a directory that `keras-transformer export` wrote, "
         "or one that holds NAME/VERSION directories of such"
     )
+
+
+def test_a_number_that_the_wire_cannot_carry_is_no_version_and_the_reason_is_told(root: Path) -> None:
+    (root / "fr-en/1").rename(root / "fr-en/18446744073709551616")
+    with pytest.raises(ModelError) as told:
+        places(root)
+    assert str(told.value).splitlines()[1:] == [
+        "  fr-en/18446744073709551616 is passed over: the number of a version must be below "
+        "18446744073709551616; give it a lower one"
+    ]
+    (root / "fr-en/18446744073709551616").rename(root / "fr-en/18446744073709551615")
+    assert found(root) == [("fr-en", 2**64 - 1)]
+    assert wire.ModelVersion(version=2**64 - 1).version == 2**64 - 1
+    with pytest.raises(ValueError, match="out of range"):
+        wire.ModelVersion(version=2**64)
 
 
 def test_the_highest_version_answers_unless_another_is_asked_for(root: Path) -> None:

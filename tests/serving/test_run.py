@@ -24,6 +24,7 @@ from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.serving.echo import Echo, echo, given_up, run, until
 from tests.serving.process import ROOT, process, serving, serving_both
+from tests.serving.test_versions import put
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -93,6 +94,54 @@ def test_requests_that_are_not_finished_in_time_are_told_in_the_exit_status(expo
         )
 
     run(scenario)
+
+
+STUCK = """
+import sys, threading
+from keras_transformer.cli import main
+from export.runtimes.scheduler_onnx import session
+import serving.run, serving.versions
+
+def stuck(found, settings):
+    print("opening", flush=True)
+    {does}
+
+{name} = stuck
+sys.exit(main())
+"""
+WAITS = "threading.Event().wait()"
+OPENS = "while True: session(found[0].directory / 'onnx/decoder.onnx')"  # nearly always it is in C++
+
+
+@pytest.mark.parametrize("does", [WAITS, OPENS])
+def test_a_server_that_is_told_to_go_while_it_opens_its_first_versions_does_not_wait_for_them(
+    exported: Path, does: str
+) -> None:
+    stuck = ("-c", STUCK.format(name="serving.run.open_models", does=does))
+    with process(exported, "--port", 0, program=stuck) as started:
+        assert line(started) == "opening"
+        started.send_signal(signal.SIGTERM)
+        out, err = started.communicate(timeout=60)
+    assert (started.returncode, out, err) == (0, "", "")
+
+
+def test_a_server_that_is_told_to_go_while_it_opens_a_version_beside_others_does_not_wait_for_it(
+    root: Path, another: Path
+) -> None:
+    stuck = ("-c", STUCK.format(name="serving.versions.opened", does=WAITS))
+    with process(root, "--port", 0, "--watch", 0.1, program=stuck) as started:
+        assert line(started).startswith("serving on ")
+        assert line(started).startswith("http on ")
+        put(another, root / "fr-en/2")
+        assert line(started) == "opening"
+        started.send_signal(signal.SIGTERM)
+        _, err = started.communicate(timeout=60)
+    assert (started.returncode, err.splitlines()[-1]) == (0, "draining ...")
+
+
+def line(started: "subprocess.Popen[str]") -> str:
+    assert started.stdout is not None
+    return started.stdout.readline().rstrip("\n")
 
 
 def test_a_port_that_is_taken_and_a_directory_without_models_are_told(exported: Path, tmp_path: Path) -> None:

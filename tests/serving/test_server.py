@@ -141,6 +141,15 @@ def test_what_is_not_finished_within_the_grace_is_cut_off_and_that_is_told() -> 
     run(scenario)
 
 
+def test_with_nobody_inside_no_time_is_enough_to_finish() -> None:
+    async def scenario() -> None:
+        async with started() as (server, _):
+            await server.open(Models([echo()]))
+            assert await server.drain(0)
+
+    run(scenario)
+
+
 def test_who_watches_the_health_does_not_hold_up_a_drained_server() -> None:
     async def scenario() -> None:
         async with started() as (server, channel):

@@ -18,11 +18,12 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from export.manifest import open_version
 from export.sums import sums
+from serving import opening
 from serving.engine import BEHIND
 from serving.limits import Limits
 from serving.model import EngineSettings, Model
 from serving.models import Models, listed
-from serving.opening import open_models, places
+from serving.opening import Place, open_models, places
 from serving.requests import End
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
@@ -81,6 +82,17 @@ def said(model: Model, text: str = TEXT) -> list[list[int]]:
     return [request.tokens for request in requests]
 
 
+def point(link: Path, to: Path | str) -> None:
+    """As Kubernetes does it: the link is there all the time."""
+    scratch = link.with_name(f".{link.name}-scratch")
+    scratch.symlink_to(to)
+    scratch.rename(link)
+
+
+def priority(thread: threading.Thread) -> int:
+    return os.getpriority(os.PRIO_PROCESS, thread.native_id or 0)
+
+
 def refusals(records: Iterable[logging.LogRecord]) -> list[str]:
     return [text for record in records if "is refused" in (text := record.getMessage())]
 
@@ -105,19 +117,22 @@ def test_a_version_or_a_name_that_appears_serves_and_the_highest_is_the_default(
 
 
 def test_engines_give_way_to_callers_and_what_is_opened_to_both_until_it_serves(
-    root: Path, another: Path
+    root: Path, another: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         async with live(root) as (versions, models):
+            patience = []
+
+            def opened(place: Place, settings: EngineSettings) -> Model | str:
+                patience.append(priority(threading.current_thread()))
+                return opening.opened(place, settings)
+
+            monkeypatch.setattr("serving.versions.opened", opened)
             put(another, root / "fr-en/2")
             await versions.look()
-            usual = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-            nice = {
-                thread.name: os.getpriority(os.PRIO_PROCESS, thread.native_id or 0)
-                for thread in threading.enumerate()
-                if thread.name.startswith(("engine", "opening"))
-            }
-            assert nice == {"engine": usual + BEHIND, "opening_0": 19}
+            engines = {priority(thread) for thread in threading.enumerate() if thread.name == "engine"}
+            assert engines == {priority(threading.current_thread()) + BEHIND}
+            assert patience == [19]
             assert all(model.engine.alive for model in models.serving)
 
     run(scenario)
@@ -238,6 +253,70 @@ def test_a_version_that_is_changed_in_place_is_replaced_and_a_bad_change_is_refu
     run(scenario)
 
 
+def test_a_link_that_is_pointed_elsewhere_is_a_changed_version_and_pins_hold_for_links(
+    root: Path, another: Path, tmp_path: Path
+) -> None:
+    store = root.rename(tmp_path / "store")
+    point(store / "fr-en/2", another)
+    point(store / "fr-en/3", store / "fr-en/1")
+    (store / "fr-en/default").write_text("2")
+    root.mkdir()
+    point(root / "french", store / "fr-en")
+
+    async def scenario() -> None:
+        async with live(root) as (versions, models):
+            assert serving(models) == [("french", 1), ("french", 2), ("french", 3)]
+            assert models.find("french", 0).version == 2
+            first, second, third = (said(models.find("french", number)) for number in (1, 2, 3))
+            assert first == third != second
+            point(store / "fr-en/2", store / "fr-en/1")
+            for _ in range(2):
+                await versions.look()
+            assert serving(models) == [("french", 1), ("french", 2), ("french", 3)]
+            assert said(models.find("french", 0)) == first
+
+    run(scenario)
+
+
+def test_a_link_to_the_same_files_by_another_path_is_a_change_as_well(root: Path, tmp_path: Path) -> None:
+    """What a link leads to decides: files of two disks may well have the same number, time and size."""
+    first = (root / "fr-en/1").rename(tmp_path / "first")
+    shutil.copytree(first, tmp_path / "second", copy_function=os.link)
+    point(root / "fr-en/1", first)
+
+    async def scenario() -> None:
+        async with live(root) as (versions, models):
+            before = models.find("fr-en", 1)
+            point(root / "fr-en/1", tmp_path / "second")
+            for _ in range(2):
+                await versions.look()
+            assert models.find("fr-en", 1) is not before
+
+    run(scenario)
+
+
+def test_a_volume_of_kubernetes_is_a_root_whose_versions_change_with_its_data(
+    root: Path, another: Path
+) -> None:
+    for number, version in enumerate((root / "fr-en/1", another)):
+        shutil.copytree(version, root / f"..2026_{number}/fr-en/1")
+    shutil.rmtree(root / "fr-en")
+    point(root / "..data", "..2026_0")
+    point(root / "fr-en", "..data/fr-en")
+
+    async def scenario() -> None:
+        async with live(root) as (versions, models):
+            before = said(models.find("fr-en", 1))
+            point(root / "..data", "..2026_1")
+            shutil.rmtree(root / "..2026_0")
+            for _ in range(2):
+                await versions.look()
+            assert serving(models) == [("fr-en", 1)]
+            assert said(models.find("fr-en", 1)) != before
+
+    run(scenario)
+
+
 def test_a_pin_is_the_default_and_without_it_the_highest_is(
     root: Path, another: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -265,6 +344,24 @@ def test_a_pin_is_the_default_and_without_it_the_highest_is(
                     await versions.look()
                 assert default(models) == expected
                 assert [each.getMessage() for each in caplog.records] == ([told] if told else [])
+
+    run(scenario)
+
+
+def test_a_number_that_is_too_large_is_passed_over_with_one_line_in_the_log(
+    root: Path, another: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(another, root / "fr-en/20261118201238115000")
+
+    async def scenario() -> None:
+        async with live(root) as (versions, models):
+            for _ in range(3):
+                await versions.look()
+            assert (serving(models), models.refused) == ([("fr-en", 1)], {})
+            assert [each.getMessage() for each in caplog.records] == [
+                "fr-en/20261118201238115000 is passed over: the number of a version must be below "
+                "18446744073709551616; give it a lower one"
+            ]
 
     run(scenario)
 
