@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from keras_transformer.cli import main
 from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.training.corpus import Corpus
 from keras_transformer.training.run import Run
 
 LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]
@@ -337,6 +338,25 @@ def test_no_corpus_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_phrasebook_that_there_is_not_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = failed(capsys, "--run", tmp_path / "run", "--phrasebook", "fr-xx")
     assert said == "direction must be one of fr-en, en-fr; got 'fr-xx'."
+
+
+def test_what_the_phrasebook_has_with_it_is_refused_with_its_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    valid = ["--valid-source", "v.fr", "--valid-target", "v.en"]
+    for options in (LANGUAGES, valid, [*LANGUAGES, *valid]):
+        said = failed(capsys, "--run", run, "--phrasebook", "fr-en", *options)
+        assert said == (
+            "--phrasebook has its languages and its held-out pairs with it: "
+            f"leave out {', '.join(options[::2])}"
+        )
+    assert not run.exists()
+
+
+def test_a_phrasebook_run_that_was_begun_is_the_same_corpus_again() -> None:
+    corpus = Corpus(phrasebook="fr-en", max_words=9)
+    assert Corpus.from_run(json.loads(json.dumps(corpus.as_run()))) == corpus
 
 
 def test_the_papers_4000_steps_of_warm_up_are_no_problem_before_the_corpus_is_known(
