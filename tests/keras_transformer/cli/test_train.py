@@ -152,6 +152,31 @@ def test_a_damaged_recipe_is_told(half_way: Path, capsys: pytest.CaptureFixture[
     assert "recipe.json" in failed(capsys, "--run", half_way, "--resume")
 
 
+def test_damaged_held_out_pairs_are_told_and_prepared_again_as_it_is_said(
+    half_way: Path, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = half_way / "valid.jsonl"
+    damaged.write_bytes(b'["un", "one"]\n["deux"]\n')
+    assert failed(capsys, "--run", half_way, "--resume") == (
+        f"{damaged} is damaged (line 2 is not two texts): remove recipe.json beside it, and "
+        "`train --resume` prepares the run again from its corpus."
+    )
+    (half_way / "recipe.json").unlink()
+    assert main(["train", "--run", str(half_way), "--resume"]) == 0
+    for name in ("valid.jsonl", "recipe.json", "history.json"):
+        assert (half_way / name).read_bytes() == (trained / name).read_bytes()
+
+
+@pytest.mark.parametrize("content", ["[]", '{"format": 1}'])
+def test_a_run_json_that_says_nothing_is_told(
+    half_way: Path, content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (half_way / "run.json").write_text(content)
+    said = failed(capsys, "--run", half_way, "--resume")
+    assert said.startswith(f"{half_way}/run.json is damaged (it ")
+    assert said.endswith("): copy it from where it is whole, or begin a new run.")
+
+
 def test_a_full_disk_is_told_and_the_run_is_as_it_was(
     half_way: Path, capsys: pytest.CaptureFixture[str], disk_of: Callable[[int], AbstractContextManager[None]]
 ) -> None:

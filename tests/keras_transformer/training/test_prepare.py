@@ -13,7 +13,7 @@ from keras_transformer.training.prepare import SAMPLES, prepare
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
 
-ABOUT = {"source_lang": "fr", "target_lang": "en"}
+ABOUT = {"source_lang": "fr", "target_lang": "en", "corpus": {}, "recipe": {}}
 SAID = {"vocabulary": 400, "steps": 8}
 
 
