@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
@@ -186,6 +187,35 @@ def test_a_full_disk_is_told_and_the_run_is_as_it_was(
     assert "File too large" in said
     assert tree(half_way / "checkpoints") == before
     assert not list(half_way.rglob(".partial*"))
+
+
+def test_a_log_that_cannot_be_written_is_told(half_way: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(half_way / "tensorboard")
+    (half_way / "tensorboard").write_text("in the way")
+    assert failed(capsys, "--run", half_way, "--resume") == (
+        f"the log in {half_way}/tensorboard could not be written (Not a directory): "
+        "mend that, and go on with --resume."
+    )
+
+
+def test_a_disk_that_is_full_when_the_log_is_written_is_told(
+    tmp_path: Path, disk_of: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    """The log alone: a checkpoint is larger, and would be the first that the disk has no room for."""
+    from keras_transformer.training.trainer import Keeper, TrainingError
+
+    scores = {"step": 4, "training_loss": 3.0, "loss": 3.0, "accuracy": 0.5, "bleu": 1.0}
+    recipe = SimpleNamespace(accumulate=1, validate_every=4, steps=8)
+    trainer = SimpleNamespace(run=Run(tmp_path), recipe=recipe, step=0, keep=lambda *_: scores)
+    keeper = Keeper(trainer, SimpleNamespace())
+    keeper.set_model(SimpleNamespace(optimizer=SimpleNamespace(learning_rate=1e-3)))
+    (log,) = (tmp_path / "tensorboard").iterdir()
+    with disk_of(log.stat().st_size + 50), pytest.raises(TrainingError) as told:
+        keeper.on_train_batch_end(3, {"loss": 3.0})
+    assert str(told.value) == (
+        f"the log in {tmp_path}/tensorboard could not be written ({log}; File too large): "
+        "mend that, and go on with --resume."
+    )
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_nothing_of_it_is_kept(
