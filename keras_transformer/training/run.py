@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer import __version__
-from keras_transformer.files import write_whole
+from keras_transformer.files import Synced, write_whole
 from keras_transformer.text.corpus import Pair
 
 FORMAT = 1
@@ -117,7 +117,7 @@ class Run:
     def write_pairs(self, name: str, pairs: Iterable[Pair]) -> int:
         """One pair a line, as they come; -> how many."""
         count = 0
-        with (self.path / name).open("wb") as file:
+        with Synced(self.path / name) as file:
             for pair in pairs:
                 file.write(json.dumps(pair, ensure_ascii=False).encode() + b"\n")
                 count += 1
