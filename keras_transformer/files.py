@@ -1,10 +1,11 @@
-"""Files that are whole or not at all: written beside, synced, renamed."""
+"""Files that are whole or not at all: written beside, synced, renamed. Large ones are synced at their end."""
 
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 
 @contextmanager
@@ -27,6 +28,40 @@ def write_whole(path: Path, content: bytes) -> None:
     """Bytes into a file, all of them or none."""
     with replacing(path) as beside:
         beside.write_bytes(content)
+
+
+class Synced:
+    """A new file that is written piece by piece, and synced once all is in it; an error says which file.
+
+    It is there from the beginning: what makes it count is another file, written after it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> Self:
+        self._file = self.path.open("wb")
+        return self
+
+    def write(self, content: bytes) -> None:
+        """All of them, at the end."""
+        with _named(self.path):
+            self._file.write(content)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with _named(self.path), self._file:
+            if kind is None:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Python names the file of an OSError only where it is opened."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from keras_transformer.cli.models import configure_search, load_model, search_op
 
 STANDARD_INPUT = Path("-")
 SIGNIFICANT = 0.05
+NO_SEARCH = {"beam": 1, "length_penalty": 1.0}  # what the options are if nothing is said
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +76,10 @@ def run(arguments: argparse.Namespace) -> None:
 def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path]) -> None:
     if models and not arguments.source:
         arguments.misused(f"--source is needed: it is what {models[0]} translates")
+    if not models and search_options(arguments) != NO_SEARCH:
+        arguments.misused(
+            "--beam and --length-penalty say how a MODEL searches: here is none, leave them out"
+        )
     others = [*([arguments.source] if arguments.source else []), *texts]
     if [*others, arguments.reference].count(STANDARD_INPUT) > 1:
         arguments.misused("standard input (-) can be read as one file only")

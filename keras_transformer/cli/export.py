@@ -96,7 +96,7 @@ def _request(arguments: argparse.Namespace) -> "Request":
 def _sentences(arguments: argparse.Namespace, valid: Path) -> "Iterator[Sentence]":
     from export.golden_sentences import Sentence
     from keras_transformer.text.corpus import CorpusError, read_parallel
-    from keras_transformer.training.run import Run
+    from keras_transformer.training.run import Run, RunError
 
     try:
         if arguments.golden is None:
@@ -107,10 +107,8 @@ def _sentences(arguments: argparse.Namespace, valid: Path) -> "Iterator[Sentence
         else:
             pairs = read_parallel([arguments.golden], [arguments.golden_reference])
         yield from (Sentence(*pair) for pair in pairs)
-    except CorpusError as error:
+    except (CorpusError, RunError) as error:
         raise CommandError(str(error)) from error
-    except (ValueError, TypeError) as error:
-        raise CommandError(f"{valid} is damaged: {error}") from error
 
 
 def _export(

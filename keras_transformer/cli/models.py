@@ -1,14 +1,18 @@
 """How a verb opens the MODEL that it was given, and how that searches for its answers."""
 
 import argparse
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 from keras_transformer.cli import CommandError, loading
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import TranslationModel
+
+LARGEST_PENALTY = 10
 
 
 def load_model(path: Path) -> "TranslationModel":
@@ -26,6 +30,11 @@ def load_model(path: Path) -> "TranslationModel":
         return loading.load("keras_transformer.models.translation").TranslationModel.load(path)
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from error
+    except (BadZipFile, KeyError, NotImplementedError) as error:  # of the archive: zipfile has all three
+        file = path / "model.keras" if path.is_dir() else path
+        raise CommandError(
+            f"{file} is damaged ({error.args[0]}): copy it from where it is whole, or train it again."
+        ) from error
 
 
 def configure_search(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +48,7 @@ def configure_search(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--length-penalty",
-        type=float,
+        type=length_penalty,
         default=1.0,
         metavar="X",
         help="the power of its length that an answer's score is divided by; more is longer (1.0)",
@@ -49,6 +58,19 @@ def configure_search(parser: argparse.ArgumentParser) -> None:
 def search_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """What was said of them, for the model."""
     return {"beam": arguments.beam, "length_penalty": arguments.length_penalty}
+
+
+def length_penalty(text: str) -> float:
+    """Past the largest, the power of a long answer's length is more than a number can hold."""
+    try:
+        penalty = float(text)
+    except ValueError:
+        penalty = math.nan
+    if not 0 <= penalty <= LARGEST_PENALTY:
+        raise argparse.ArgumentTypeError(
+            f"a length penalty is a number from 0 to {LARGEST_PENALTY}; got {text}"
+        )
+    return penalty
 
 
 def at_least_one(rule: str) -> Callable[[str], int]:

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.layers.lookup import looked_up
 from keras_transformer.layers.tensor import Shape, Tensor, traced_spec
 
 BLOCK = 1024  # columns: a product of few rows is fastest where a block of the matrix fits the cache
@@ -58,7 +59,7 @@ class TokenEmbedding(keras.layers.Layer):
                 f"TokenEmbedding takes integer token ids; got {dtype}. Declare the input as "
                 'keras.Input((None,), dtype="int32"); reverse=True turns vectors into logits.'
             )
-        vectors = ops.take(self.embeddings, ops.cast(inputs, "int32"), axis=0)
+        vectors = looked_up(self.embeddings, ops.cast(inputs, "int32"))
         return ops.cast(vectors * self.width**0.5 if self.scale else vectors, self.compute_dtype)
 
     def _logits(self, inputs: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
+from keras_transformer.layers.lookup import looked_up
 from keras_transformer.layers.tensor import Shape, Tensor
 
 Kind = Literal["sinusoidal", "learned"]
@@ -70,7 +71,7 @@ class PositionalEncoding(keras.layers.Layer):
 
     def at(self, positions: Tensor) -> Tensor:
         """Integer positions of any shape (...) -> their vectors (..., D)."""
-        return ops.take(self._table(), positions, axis=0)
+        return looked_up(self._table(), positions)
 
     def _first(self, length: int | Tensor) -> Tensor:
         self._check_length(length)

@@ -8,12 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_transformer.files import Synced
 from keras_transformer.text.batches import padded
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
 
 CHUNK = 10_000
 SIDES = ("source", "target")
+REMEDY = "remove recipe.json of its run, and `train --resume` prepares the run again from its corpus"
 
 
 class TokenStore:
@@ -21,11 +23,11 @@ class TokenStore:
 
     def __init__(self, directory: Path) -> None:
         """Open what `write` left."""
-        self._ids, self._ends = [], []
-        for side in SIDES:
-            ends = np.load(directory / f"{side}.ends.npy", mmap_mode="r")
-            self._ends.append(ends)
-            self._ids.append(np.memmap(directory / f"{side}.ids", dtype="<u4", mode="r"))
+        self._ends = [_ends(directory / f"{side}.ends.npy") for side in SIDES]
+        self._ids = [
+            _ids(directory / f"{side}.ids", int(ends[-1]))
+            for side, ends in zip(SIDES, self._ends, strict=True)
+        ]
 
     @classmethod
     def write(
@@ -46,16 +48,17 @@ class TokenStore:
         encoders = (tokenizer.encode_source, tokenizer.encode_target)
         ends: tuple[list[NDArray[np.int64]], ...] = ([], [])
         totals = [0, 0]
-        with (directory / "source.ids").open("wb") as source, (directory / "target.ids").open("wb") as target:
+        with Synced(directory / "source.ids") as source, Synced(directory / "target.ids") as target:
             for chunk in _chunks(pairs):
                 for side, file in enumerate((source, target)):
                     texts = [pair[side] for pair in chunk]
                     rows = encoders[side](texts, max_tokens, dropout, int(seeds.integers(2**32)))
                     ends[side].append(totals[side] + np.cumsum([len(row) for row in rows], dtype=np.int64))
                     totals[side] = int(ends[side][-1][-1])
-                    np.concatenate([np.asarray(row, "<u4") for row in rows]).tofile(file)
+                    file.write(np.concatenate([np.asarray(row, "<u4") for row in rows]).tobytes())
         for side, name in enumerate(SIDES):
-            np.save(directory / f"{name}.ends.npy", np.concatenate(ends[side]))
+            with Synced(directory / f"{name}.ends.npy") as file:
+                np.save(file, np.concatenate(ends[side]))
         return cls(directory)
 
     def __len__(self) -> int:
@@ -72,6 +75,25 @@ class TokenStore:
         return padded(
             [ids[start : ends[index]] for start, index in zip(starts, indices, strict=True)], length
         )
+
+
+def _ends(path: Path) -> NDArray[np.int64]:
+    """Where each text ends in the ids of its side."""
+    try:
+        return np.load(path, mmap_mode="r")
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{path} is damaged ({error}): {REMEDY}.") from error
+
+
+def _ids(path: Path, count: int) -> NDArray[np.uint32]:
+    """As many as the last text's end says: of a file that was cut, what is gone would be read as padding."""
+    size = path.stat().st_size
+    if size != 4 * count:
+        raise ValueError(
+            f"{path} is damaged (it has {size // 4:,} ids in {size:,} bytes, where {count:,} are counted): "
+            f"{REMEDY}."
+        )
+    return np.memmap(path, dtype="<u4", mode="r")
 
 
 def _chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:

@@ -12,6 +12,7 @@ from keras_transformer.text.phrasebook import learned_whole, phrasebook
 from keras_transformer.training.recipe import PHRASEBOOK
 
 PHRASES, REPEATED, HELD_OUT = 60_000, 20, 500  # of the phrasebook
+OF_THE_PHRASEBOOK = ("source_lang", "target_lang", "valid_source", "valid_target")  # it says them itself
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,12 @@ class Corpus:
         for one, other in (("source", "target"), ("valid_source", "valid_target")):
             if bool(getattr(self, one)) != bool(getattr(self, other)):
                 problems.append(f"--{one} and --{other} go together".replace("_", "-"))
+        doubled = [name for name in OF_THE_PHRASEBOOK if getattr(self, name)]
+        if ways == ["phrasebook"] and doubled:
+            options = ", ".join(f"--{name}".replace("_", "-") for name in doubled)
+            problems.append(
+                f"--phrasebook has its languages and its held-out pairs with it: leave out {options}"
+            )
         if not all(self.languages):
             problems.append(
                 "--source-lang and --target-lang are needed: the model is told what it translates"
@@ -59,7 +66,10 @@ class Corpus:
     @classmethod
     def from_run(cls, about: dict[str, Any]) -> Self:
         """From what `as_run` gave."""
-        return cls(about["source_lang"], about["target_lang"], **about["corpus"])
+        corpus = about["corpus"]
+        if corpus["phrasebook"]:
+            return cls(**corpus)
+        return cls(about["source_lang"], about["target_lang"], **corpus)
 
     def as_run(self) -> dict[str, Any]:
         """For run.json."""

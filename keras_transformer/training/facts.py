@@ -10,6 +10,8 @@ from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
 
+JSON: dict[type, str] = {dict: "an object", list: "a list"}  # what JSON calls them
+
 
 class FactsError(ValueError):
     """A file that says nothing of a translation model, and what it is instead."""
@@ -22,9 +24,9 @@ def facts(path: Path) -> dict[str, Any]:
 
 def _of_run(run: Run) -> dict[str, Any]:
     about = run.about()
-    cleaning, history, recipe = (_read(run, f"{name}.json") for name in ("cleaning", "history", "recipe"))
-    settled = None if recipe is None else Recipe.from_dict(recipe)
-    history = history or []
+    cleaning, recipe = (_read(run, f"{name}.json", dict) for name in ("cleaning", "recipe"))
+    settled = None if recipe is None else _settled(run, recipe)
+    history = _read(run, "history.json", list) or []
     best = max(history, key=lambda scores: scores["bleu"], default=None)
     step = history[-1]["step"] if history else 0
     if run.model.exists():
@@ -48,6 +50,13 @@ def _of_run(run: Run) -> dict[str, Any]:
         "versions": about.get("versions"),
         "files": sizes(run.path),
     }
+
+
+def _settled(run: Run, recipe: dict[str, Any]) -> Recipe:
+    try:
+        return Recipe.from_dict(recipe)
+    except (ValueError, TypeError) as error:
+        raise FactsError(f"{run.path / 'recipe.json'} is damaged: {error}") from error
 
 
 def _state(recipe: Recipe | None, history: list[dict[str, float]]) -> str:
@@ -122,10 +131,14 @@ def sizes(directory: Path) -> dict[str, int]:
     }
 
 
-def _read(run: Run, name: str) -> Any:
+def _read(run: Run, name: str, kind: type) -> Any:
+    """None where it is not written yet."""
     try:
-        return run.read(name)
+        content = run.read(name)
     except FileNotFoundError:
         return None
     except ValueError as error:
         raise FactsError(f"{run.path / name} is damaged: {error}.") from error
+    if not isinstance(content, kind):
+        raise FactsError(f"{run.path / name} is damaged: it holds {content!r:.40}, not {JSON[kind]}.")
+    return content

@@ -21,12 +21,20 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer import __version__
-from keras_transformer.files import write_whole
+from keras_transformer.files import Synced, write_whole
 from keras_transformer.text.corpus import Pair
 
 FORMAT = 1
 LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # of a process that got no further
+ASKED = {
+    "source_lang": str,
+    "target_lang": str,
+    "corpus": dict,
+    "recipe": dict,
+}  # what run.json has of `begin`
 MADE_WITH = ("keras", "tensorflow", "numpy", "sentencepiece")
+BEGIN_AGAIN = "copy it from where it is whole, or begin a new run"
+PREPARE_AGAIN = "remove recipe.json beside it, and `train --resume` prepares the run again from its corpus"
 
 
 class RunError(ValueError):
@@ -70,12 +78,17 @@ class Run:
         except FileNotFoundError:
             raise RunError(f"{self.path} holds no run: there is no run.json in it.") from None
         except ValueError as error:
-            raise RunError(f"{self.path / 'run.json'} is damaged ({error}).") from None
+            raise self._damaged("run.json", str(error), BEGIN_AGAIN) from None
+        if not isinstance(about, dict):
+            raise self._damaged("run.json", f"it holds {about!r:.40}, not an object", BEGIN_AGAIN)
         if about.get("format") != FORMAT:
             raise RunError(
                 f"{self.path} was written in format {about.get('format')}, this program knows {FORMAT}: "
                 "use the version that made it."
             )
+        lacking = [name for name, kind in ASKED.items() if not isinstance(about.get(name), kind)]
+        if lacking:
+            raise self._damaged("run.json", f"it does not say {', '.join(lacking)}", BEGIN_AGAIN)
         return about
 
     @contextmanager
@@ -104,7 +117,7 @@ class Run:
     def write_pairs(self, name: str, pairs: Iterable[Pair]) -> int:
         """One pair a line, as they come; -> how many."""
         count = 0
-        with (self.path / name).open("wb") as file:
+        with Synced(self.path / name) as file:
             for pair in pairs:
                 file.write(json.dumps(pair, ensure_ascii=False).encode() + b"\n")
                 count += 1
@@ -112,11 +125,26 @@ class Run:
 
     def read_pairs(self, name: str) -> Iterator[Pair]:
         """What write_pairs wrote, one at a time."""
-        with (self.path / name).open(
-            "rb"
-        ) as file:  # bytes: only \n ends a line, not the U+2028 in a sentence
-            for line in file:
-                yield Pair(*json.loads(line))
+        # bytes: only \n ends a line, not the U+2028 in a sentence
+        with (self.path / name).open("rb") as file:
+            for number, line in enumerate(file, 1):
+                pair = _pair(line)
+                if pair is None:
+                    raise self._damaged(name, f"line {number} is not two texts", PREPARE_AGAIN)
+                yield pair
+
+    def _damaged(self, name: str, why: str, remedy: str) -> RunError:
+        return RunError(f"{self.path / name} is damaged ({why}): {remedy}.")
+
+
+def _pair(line: bytes) -> Pair | None:
+    try:
+        texts = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(texts, list) or [type(text) for text in texts] != [str, str]:
+        return None
+    return Pair(*texts)
 
 
 def _versions() -> dict[str, str]:

@@ -1,7 +1,9 @@
 """Training: model.fit over the feed; at the end of every period scores, the best model and a checkpoint."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -167,7 +169,9 @@ class Keeper(keras.callbacks.Callback):
         super().__init__()
         self.trainer, self.bar = trainer, bar
         self.batches = trainer.step * trainer.recipe.accumulate  # that were trained on before
-        self.writer = tf.summary.create_file_writer(str(trainer.run.tensorboard))
+        self.log = trainer.run.tensorboard
+        with _failures_told(self.log):
+            self.writer = tf.summary.create_file_writer(str(self.log))
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         recipe = self.trainer.recipe
@@ -179,7 +183,7 @@ class Keeper(keras.callbacks.Callback):
     def _keep(self, step: int, loss: float) -> None:
         scores = self.trainer.keep(step, loss)
         rate = float(self.model.optimizer.learning_rate)
-        with self.writer.as_default(step=int(scores["step"])):
+        with _failures_told(self.log), self.writer.as_default(step=int(scores["step"])):
             for name, value in {**scores, "learning_rate": rate}.items():
                 tf.summary.scalar(name, value)
         self.bar.say(
@@ -188,6 +192,17 @@ class Keeper(keras.callbacks.Callback):
         )
         if self.trainer.recipe.lost_patience(self.trainer.history):
             self.model.stop_training = True
+
+
+@contextmanager
+def _failures_told(log: Path) -> Iterator[None]:
+    try:
+        yield
+    except tf.errors.OpError as error:  # how TensorFlow says that a file cannot be written
+        reason = error.message.splitlines()[0].rpartition("}} ")[2].partition(" [Op:")[0]
+        raise TrainingError(
+            f"the log in {log} could not be written ({reason}): mend that, and go on with --resume."
+        ) from error
 
 
 def optimizer(recipe: Recipe) -> keras.optimizers.Optimizer:

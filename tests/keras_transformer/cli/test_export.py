@@ -30,6 +30,7 @@ def run(model: TranslationModel, tmp_path_factory: pytest.TempPathFactory) -> Pa
             "source_lang": "fr",
             "target_lang": "en",
             "corpus": {"phrasebook": "fr-en", "pairs": None, "source": None, "target": None},
+            "recipe": {},
         }
     )
     run.write("cleaning.json", {"read": 210, "kept": 200})

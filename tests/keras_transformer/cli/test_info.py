@@ -175,3 +175,24 @@ def test_a_damaged_file_of_a_run_is_told_by_its_name(
     damaged = copied(run, tmp_path / "run", "history.json")
     (damaged / "history.json").write_text('[{"step": ')
     assert failed(capsys, damaged).startswith(f"{damaged}/history.json is damaged: Expecting value")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("run.json", "[]", " (it holds [], not an object): copy it"),
+        ("run.json", '{"format": 1}', " (it does not say source_lang, target_lang, corpus, recipe): copy it"),
+        ("recipe.json", "[]", ": it holds [], not an object."),
+        ("recipe.json", '{"stepps": 3}', ": a recipe has no stepps; it has preset, "),
+        ("history.json", "{}", ": it holds {}, not a list."),
+        ("cleaning.json", "7", ": it holds 7, not an object."),
+    ],
+)
+def test_a_file_of_a_run_that_holds_something_else_is_told_by_its_name(
+    run: Path, tmp_path: Path, name: str, content: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = copied(run, tmp_path / "run", name)
+    (damaged / name).write_text(content)
+    said = failed(capsys, damaged)
+    assert said.startswith(f"{damaged}/{name} is damaged{why}")
+    assert "\n" not in said

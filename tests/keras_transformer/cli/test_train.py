@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
 
 from keras_transformer.cli import main
 from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.training.corpus import Corpus
 from keras_transformer.training.run import Run
 
 LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]
@@ -151,6 +153,31 @@ def test_a_damaged_recipe_is_told(half_way: Path, capsys: pytest.CaptureFixture[
     assert "recipe.json" in failed(capsys, "--run", half_way, "--resume")
 
 
+def test_damaged_held_out_pairs_are_told_and_prepared_again_as_it_is_said(
+    half_way: Path, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = half_way / "valid.jsonl"
+    damaged.write_bytes(b'["un", "one"]\n["deux"]\n')
+    assert failed(capsys, "--run", half_way, "--resume") == (
+        f"{damaged} is damaged (line 2 is not two texts): remove recipe.json beside it, and "
+        "`train --resume` prepares the run again from its corpus."
+    )
+    (half_way / "recipe.json").unlink()
+    assert main(["train", "--run", str(half_way), "--resume"]) == 0
+    for name in ("valid.jsonl", "recipe.json", "history.json"):
+        assert (half_way / name).read_bytes() == (trained / name).read_bytes()
+
+
+@pytest.mark.parametrize("content", ["[]", '{"format": 1}'])
+def test_a_run_json_that_says_nothing_is_told(
+    half_way: Path, content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (half_way / "run.json").write_text(content)
+    said = failed(capsys, "--run", half_way, "--resume")
+    assert said.startswith(f"{half_way}/run.json is damaged (it ")
+    assert said.endswith("): copy it from where it is whole, or begin a new run.")
+
+
 def test_a_full_disk_is_told_and_the_run_is_as_it_was(
     half_way: Path, capsys: pytest.CaptureFixture[str], disk_of: Callable[[int], AbstractContextManager[None]]
 ) -> None:
@@ -160,6 +187,35 @@ def test_a_full_disk_is_told_and_the_run_is_as_it_was(
     assert "File too large" in said
     assert tree(half_way / "checkpoints") == before
     assert not list(half_way.rglob(".partial*"))
+
+
+def test_a_log_that_cannot_be_written_is_told(half_way: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(half_way / "tensorboard")
+    (half_way / "tensorboard").write_text("in the way")
+    assert failed(capsys, "--run", half_way, "--resume") == (
+        f"the log in {half_way}/tensorboard could not be written (Not a directory): "
+        "mend that, and go on with --resume."
+    )
+
+
+def test_a_disk_that_is_full_when_the_log_is_written_is_told(
+    tmp_path: Path, disk_of: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    """The log alone: a checkpoint is larger, and would be the first that the disk has no room for."""
+    from keras_transformer.training.trainer import Keeper, TrainingError
+
+    scores = {"step": 4, "training_loss": 3.0, "loss": 3.0, "accuracy": 0.5, "bleu": 1.0}
+    recipe = SimpleNamespace(accumulate=1, validate_every=4, steps=8)
+    trainer = SimpleNamespace(run=Run(tmp_path), recipe=recipe, step=0, keep=lambda *_: scores)
+    keeper = Keeper(trainer, SimpleNamespace())
+    keeper.set_model(SimpleNamespace(optimizer=SimpleNamespace(learning_rate=1e-3)))
+    (log,) = (tmp_path / "tensorboard").iterdir()
+    with disk_of(log.stat().st_size + 50), pytest.raises(TrainingError) as told:
+        keeper.on_train_batch_end(3, {"loss": 3.0})
+    assert str(told.value) == (
+        f"the log in {tmp_path}/tensorboard could not be written ({log}; File too large): "
+        "mend that, and go on with --resume."
+    )
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_nothing_of_it_is_kept(
@@ -337,6 +393,25 @@ def test_no_corpus_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_phrasebook_that_there_is_not_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = failed(capsys, "--run", tmp_path / "run", "--phrasebook", "fr-xx")
     assert said == "direction must be one of fr-en, en-fr; got 'fr-xx'."
+
+
+def test_what_the_phrasebook_has_with_it_is_refused_with_its_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    valid = ["--valid-source", "v.fr", "--valid-target", "v.en"]
+    for options in (LANGUAGES, valid, [*LANGUAGES, *valid]):
+        said = failed(capsys, "--run", run, "--phrasebook", "fr-en", *options)
+        assert said == (
+            "--phrasebook has its languages and its held-out pairs with it: "
+            f"leave out {', '.join(options[::2])}"
+        )
+    assert not run.exists()
+
+
+def test_a_phrasebook_run_that_was_begun_is_the_same_corpus_again() -> None:
+    corpus = Corpus(phrasebook="fr-en", max_words=9)
+    assert Corpus.from_run(json.loads(json.dumps(corpus.as_run()))) == corpus
 
 
 def test_the_papers_4000_steps_of_warm_up_are_no_problem_before_the_corpus_is_known(

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import math
 import os
 import re
 import subprocess
@@ -182,6 +183,56 @@ def test_where_no_model_is_is_told(tmp_path: Path, capsys: pytest.CaptureFixture
         out, err = capsys.readouterr()
         assert out == ""
         assert why in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        ("a flipped byte", "Bad CRC-32 for file 'config.json'"),
+        ("no config.json", "There is no item named 'config.json' in the archive"),
+        ("an unknown compression", "That compression method is not supported"),
+    ],
+)
+def test_a_damaged_model_is_told_with_its_file(
+    run: Path, tmp_path: Path, damage: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = tmp_path / "model.keras"
+    content = bytearray((run / "model.keras").read_bytes())
+    if damage == "a flipped byte":
+        content[content.index(b'"num_heads"')] ^= 1
+    elif damage == "no config.json":
+        content[content.rindex(b"config.json")] ^= 1  # in the archive's list of its files, at its end
+    else:
+        content[content.rindex(b"PK\x01\x02") + 10] = 99
+    damaged.write_bytes(content)
+    for place in (damaged, tmp_path):
+        assert main(["translate", str(place), "--input", os.devnull]) == 1
+        assert capsys.readouterr().err.splitlines()[-1] == (
+            f"keras-transformer translate: {damaged} is damaged ({why}): "
+            "copy it from where it is whole, or train it again."
+        )
+
+
+@pytest.mark.parametrize("penalty", ["1000", "10.1", "-1", "nan", "inf", "long"])
+def test_a_length_penalty_that_no_score_can_be_divided_by_is_wrong_usage(
+    penalty: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["translate", "run", "--scores", f"--length-penalty={penalty}"])
+    assert stopped.value.code == 2
+    told = f"argument --length-penalty: a length penalty is a number from 0 to 10; got {penalty}\n"
+    assert capsys.readouterr().err.endswith(told)
+
+
+def test_the_largest_length_penalty_gives_a_score(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "long.txt"
+    text.write_text("Je suis étudiant. " * 200 + "\n", "utf-8")
+    assert main(["translate", str(run), "--input", str(text), "--scores", "--length-penalty", "10"]) == 0
+    score = float(capsys.readouterr().out.partition("\t")[0])
+    assert math.isfinite(score)
+    assert score <= 0
 
 
 @pytest.mark.parametrize("arguments", [[], ["run", "--inputt", "x"], ["run", "more"]])

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer import TokenEmbedding
+from keras_transformer import PositionalEncoding, TokenEmbedding
 
 TABLE = [[0, 1], [2, 3], [4, 5]]
 
@@ -38,6 +38,25 @@ def test_vectors_in_half_precision_are_scaled_in_float32_and_rounded_once(dtype)
         ops.convert_to_numpy(ops.cast(vectors, "float32"))[0],
         ops.convert_to_numpy(ops.cast(expected, "float32")),
     )
+
+
+def test_adams_first_step_moves_a_vector_by_its_rate_however_often_the_id_comes():
+    keras.utils.set_random_seed(3)
+    ids, rate = keras.Input((None,), dtype="int32"), 1e-3
+    x = TokenEmbedding(9, 4, name="tokens")(ids)
+    x = PositionalEncoding(5, "learned", name="places")(x, ops.minimum(ids, 4))
+    classifier = keras.Model(ids, keras.layers.Dense(1)(keras.layers.GlobalAveragePooling1D()(x)))
+    tables = [classifier.get_layer(name).weights[0] for name in ("tokens", "places")]
+    before = [ops.convert_to_numpy(ops.copy(table)) for table in tables]
+    classifier.compile(keras.optimizers.Adam(rate, epsilon=1e-12), "mse")
+
+    classifier.fit(np.repeat([[7, 7, 7, 3, 8]], 16, axis=0), np.ones((16, 1)), batch_size=16, verbose=0)
+
+    # the first step is rate * g / |g|: 1 rate for each number of the rows that came, of 16 or of 48 tokens
+    for table, old, came in zip(tables, before, ([3, 7, 8], [3, 4]), strict=True):
+        steps = np.abs(ops.convert_to_numpy(table) - old) / rate
+        expected = np.isin(np.arange(len(old)), came)[:, None] * np.ones(4)
+        np.testing.assert_allclose(steps, expected, atol=1e-3)
 
 
 @pytest.mark.parametrize("scale", [True, False])

@@ -56,6 +56,22 @@ def test_step_by_step_it_says_what_it_says_of_the_whole_target(
         np.testing.assert_allclose(logits, whole[:, position], rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("vocabularies", [(30,), (40, 30)])
+def test_adams_first_step_moves_no_weight_by_more_than_its_rate(
+    small: Network, vocabularies: tuple[int, ...]
+) -> None:
+    model, rate = built(small, *vocabularies), 1e-3
+    before = model.get_weights()
+    source, labels = np.tile(ids(1, 3, 30), (16, 2)), ids(16, 6, 30, seed=1)  # each source id 32 times
+    model.compile(keras.optimizers.Adam(rate), LabelSmoothedCrossEntropy(), jit_compile=False)
+
+    model.fit({"source": source, "target": shifted(labels, 2)}, labels, batch_size=16, verbose=0)
+
+    # rate * g / |g|, or less where g is as small as Adam's epsilon
+    steps = [np.abs(new - old).max() / rate for new, old in zip(model.get_weights(), before, strict=True)]
+    assert max(steps) == pytest.approx(1, abs=1e-2)
+
+
 def test_padding_and_neighbours_change_no_logit(small: Network) -> None:
     model = built(small, 30)
     source, target = ids(1, 4, 30), ids(1, 3, 30, seed=1)

@@ -1,7 +1,9 @@
 """A corpus as ids on disk: what goes in comes out, padded as asked, however large it is."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -103,6 +105,43 @@ def test_what_an_interrupted_write_left_is_replaced(
 def test_a_store_that_is_not_there_is_told_by_its_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"source\.ends\.npy"):
         TokenStore(tmp_path)
+
+
+@pytest.mark.parametrize("change", [-4, -1, 4])
+@pytest.mark.parametrize("side", [0, 1])
+def test_ids_that_are_not_as_many_as_are_counted_are_told(
+    side: int, change: int, tmp_path: Path, pairs: list[Pair], tokenizer: Tokenizer
+) -> None:
+    count = int(TokenStore.write(tmp_path, pairs, tokenizer).lengths()[:, side].sum())
+    path = tmp_path / ("source.ids", "target.ids")[side]
+    os.truncate(path, 4 * count + change)
+    with pytest.raises(ValueError) as told:
+        TokenStore(tmp_path)
+    assert str(told.value) == (
+        f"{path} is damaged (it has {count + change // 4:,} ids in {4 * count + change:,} bytes, where "
+        f"{count:,} are counted): remove recipe.json of its run, and `train --resume` prepares the run again "
+        "from its corpus."
+    )
+
+
+@pytest.mark.parametrize("left", [0, 100, -8])
+def test_ends_that_were_cut_are_told_by_their_file(
+    left: int, tmp_path: Path, pairs: list[Pair], tokenizer: Tokenizer
+) -> None:
+    TokenStore.write(tmp_path, pairs, tokenizer)
+    path = tmp_path / "target.ends.npy"
+    path.write_bytes(path.read_bytes()[:left])
+    with pytest.raises(ValueError, match=rf"^{path} is damaged \(.*\): remove recipe\.json of its run"):
+        TokenStore(tmp_path)
+
+
+def test_a_full_disk_is_told_with_the_file_and_the_reason(
+    tmp_path: Path, pairs: list[Pair], tokenizer: Tokenizer, disk_of: Any
+) -> None:
+    with disk_of(1000), pytest.raises(OSError) as told:
+        TokenStore.write(tmp_path, pairs, tokenizer)
+    assert told.value.strerror == "File too large"
+    assert told.value.filename in {str(tmp_path / name) for name in ("source.ids", "target.ids")}
 
 
 def test_a_pair_that_comes_again_is_cut_into_other_pieces_and_means_the_same(

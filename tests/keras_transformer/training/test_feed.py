@@ -78,12 +78,13 @@ def one_big_batch(store: TokenStore, plan: BatchPlan) -> Any:
     return {"source": store.rows(0, indices, longest[0]), "target": shifted(labels, 2)}, labels
 
 
+@pytest.mark.parametrize("embeddings", [1, 2])
 def test_four_uneven_micro_batches_are_the_one_big_batch(
-    store: TokenStore, plan: BatchPlan, tokenizer: Tokenizer
+    embeddings: int, store: TokenStore, plan: BatchPlan, tokenizer: Tokenizer
 ) -> None:
     network = Network(1, 1, 16, 32, 2, dropout=0.0)
 
-    first = TranslationModel(network, tokenizer.target_size)
+    first = TranslationModel(network, *[tokenizer.target_size] * embeddings)
     first.build()
     before = first.get_weights()
 

@@ -1,5 +1,6 @@
 """Preparing a run: the split, the files, and that a kill in the middle stops nobody."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from keras_transformer.training.prepare import SAMPLES, prepare
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
 
-ABOUT = {"source_lang": "fr", "target_lang": "en"}
+ABOUT = {"source_lang": "fr", "target_lang": "en", "corpus": {}, "recipe": {}}
 SAID = {"vocabulary": 400, "steps": 8}
 
 
@@ -93,6 +94,22 @@ def test_too_few_pairs_to_hold_any_out_are_told_with_the_counts(run: Run) -> Non
     )
 
 
+def test_all_that_training_reads_is_on_the_disk_before_the_recipe_says_that_it_is(
+    run: Run, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+
+    def sync(number: int, really: Any = os.fsync) -> None:
+        synced.append(Path(f"/proc/self/fd/{number}").readlink().name)
+        really(number)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    prepared(run, pairs)
+    assert synced[-1] == ".partial-recipe.json"
+    read = {"source.ids", "source.ends.npy", "target.ids", "target.ends.npy", "valid.jsonl", "shared.model"}
+    assert read <= set(synced)
+
+
 @pytest.mark.parametrize("left", ["all but the recipe", "half of the ids", "the spool"])
 def test_what_a_kill_left_is_prepared_as_if_nothing_had_happened(
     run: Run, pairs: list[Pair], left: str
@@ -112,7 +129,7 @@ def test_what_a_kill_left_is_prepared_as_if_nothing_had_happened(
 def test_a_full_disk_is_told_and_the_run_prepared_once_there_is_room(
     run: Run, pairs: list[Pair], disk_of: Any
 ) -> None:
-    with disk_of(10_000), pytest.raises(OSError):
+    with disk_of(10_000), pytest.raises(OSError, match=rf"File too large: '{run.path}/corpus\.jsonl'"):
         prepared(run, pairs)
     assert not (run.path / "recipe.json").exists()
     prepared(run, pairs)

@@ -9,7 +9,7 @@ import pytest
 from keras_transformer.text.corpus import Pair
 from keras_transformer.training.run import Run, RunError
 
-ABOUT = {"source_lang": "fr", "target_lang": "en", "recipe": {"steps": 3}}
+ABOUT = {"source_lang": "fr", "target_lang": "en", "corpus": {}, "recipe": {"steps": 3}}
 
 
 def begun(path: Path) -> Run:
@@ -125,6 +125,38 @@ def test_a_damaged_or_foreign_run_is_told(tmp_path: Path) -> None:
         Run(tmp_path).about()
     assert str(error.value) == (
         f"{tmp_path} was written in format 9, this program knows 1: use the version that made it."
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("[]", "it holds [], not an object"),
+        ('{"format": 1}', "it does not say source_lang, target_lang, corpus, recipe"),
+        ('{"format": 1, "source_lang": "fr", "target_lang": "en", "corpus": []}',
+         "it does not say corpus, recipe"),
+    ],
+)  # fmt: skip
+def test_a_run_json_that_does_not_say_what_was_asked_for_is_told(
+    tmp_path: Path, content: str, why: str
+) -> None:
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(RunError) as error:
+        Run(tmp_path).about()
+    assert str(error.value) == (
+        f"{tmp_path}/run.json is damaged ({why}): copy it from where it is whole, or begin a new run."
+    )
+
+
+@pytest.mark.parametrize("line", ['["one"]', '["one", "two", "three"]', '["one", 2]', '"it"', "{}", "", "["])
+def test_a_line_that_is_not_two_texts_is_told_by_its_number(tmp_path: Path, line: str) -> None:
+    run = begun(tmp_path)
+    (tmp_path / "valid.jsonl").write_text(f'["un", "one"]\n{line}\n["deux", "two"]\n')
+    with pytest.raises(RunError) as error:
+        list(run.read_pairs("valid.jsonl"))
+    assert str(error.value) == (
+        f"{tmp_path}/valid.jsonl is damaged (line 2 is not two texts): remove recipe.json beside it, and "
+        "`train --resume` prepares the run again from its corpus."
     )
 
 
