@@ -13,6 +13,7 @@ import pytest
 from export.manifest import Version, open_version
 from keras_transformer import TranslationModel
 from keras_transformer.cli import main
+from keras_transformer.models.translate import translate_sentences
 from keras_transformer.text.phrasebook import phrasebook
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
@@ -87,8 +88,8 @@ def test_a_run_becomes_a_version_with_its_held_out_sentences_as_the_golden_ones(
 ) -> None:
     assert [each.source for each in version.golden] == [PAIRS[place * 6].source for place in range(20)]
     assert [each.reference for each in version.golden] == [PAIRS[place * 6].target for place in range(20)]
-    assert [each.target for each in version.golden] == model.translate(
-        [each.source for each in version.golden]
+    assert [each.target for each in version.golden] == translate_sentences(
+        model, [each.source for each in version.golden]
     )
     card = version.manifest.quality
     assert card.corpus == "the phrasebook fr-en"
