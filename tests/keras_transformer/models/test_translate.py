@@ -145,11 +145,11 @@ def test_the_lengths_that_a_model_knows_are_saved_with_it(model: TranslationMode
     copy.lengths = Lengths(whole=40, longest=60, least=12)
     copy.save(tmp_path / "model.keras")
     assert TranslationModel.load(tmp_path).lengths == (40, 60, 12)
+    assert copy.with_policy("float32").lengths == (40, 60, 12)
     config = {name: value for name, value in copy.get_config().items() if name != "lengths"}
     assert TranslationModel.from_config(config).lengths == (0, 128, 0)  # as if nothing were known
     copy.lengths = Lengths(whole=0, longest=5000)
     assert copy.lengths.longest == copy.network.max_length  # nothing is lost behind the last position
-    assert copy.with_policy("float32").lengths == (40, 60, 12)
     assert model.lengths == (0, 128, 0)
 
 
