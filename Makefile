@@ -61,7 +61,7 @@ examples/node_modules/installed: examples/package.json examples/package-lock.jso
 test: export OMP_NUM_THREADS = 1
 test: export TF_NUM_INTRAOP_THREADS = 1
 test: .venv/installed examples/node_modules/installed  ## the tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 soak: .venv/installed  ## the tests that take long: every count in full
 	$(BIN)/python -m pytest -m soak

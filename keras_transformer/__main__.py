@@ -1,7 +1,5 @@
 """`python -m keras_transformer` is the command line."""
 
-import sys
+from keras_transformer.cli import command
 
-from keras_transformer.cli import main
-
-sys.exit(main())
+command()

@@ -1,8 +1,6 @@
 """Work in a thread that nobody waits for when the process ends."""
 
 import asyncio
-import atexit
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -10,10 +8,6 @@ from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class _Daemon(threading.Thread):
-    """At work for somebody who may have gone."""
 
 
 async def in_daemon(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
@@ -27,14 +21,5 @@ async def in_daemon(function: Callable[P, T], *arguments: P.args, **options: P.k
         except BaseException as error:  # whatever it is, it is for who waits
             done.set_exception(error)
 
-    _Daemon(target=work, name=function.__name__, daemon=True).start()
+    threading.Thread(target=work, name=function.__name__, daemon=True).start()
     return await asyncio.wrap_future(done)
-
-
-def leave_daemons(status: int) -> None:
-    """If one is still at work, the process ends with this status, and no more of the interpreter is cleared.
-
-    Else the thread would be unwound where it comes back to Python, through C++ that aborts the process then.
-    """
-    if any(isinstance(thread, _Daemon) for thread in threading.enumerate()):
-        atexit.register(os._exit, status)

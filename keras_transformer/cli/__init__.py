@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
+from typing import NoReturn
 
 from keras_transformer import __version__
 
@@ -30,6 +31,18 @@ VERBS = {
 
 class CommandError(Exception):
     """Something a user can mend; the message says what and how. Ends the command with exit status 1."""
+
+
+def command() -> NoReturn:
+    """What the shell calls: the process ends with the verb, and the interpreter is not taken down before.
+
+    Threads of TensorFlow and ONNX Runtime may still be at work, as after a Ctrl-C: coming back to an
+    interpreter that goes, they would be unwound through C++, and the process would hang or end with a signal.
+    """
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -158,7 +158,6 @@ def run(arguments: argparse.Namespace) -> None:
             f"serving needs {' and '.join(missing)}, which this environment has not: "
             f"install the package from its clone with its extra `{EXTRAS[arguments.runtime]}`."
         )
-    from serving.daemon import leave_daemons
     from serving.limits import Limits
     from serving.logs import configure as configure_log
     from serving.model import EngineSettings, ModelError
@@ -191,7 +190,6 @@ def run(arguments: argparse.Namespace) -> None:
         finished = asyncio.run(served)
     except (ModelError, TracesError) as error:
         raise CommandError(f"{error}.") from error
-    leave_daemons(0 if finished else 1)
     if not finished:
         raise CommandError(
             f"some requests were not finished within {arguments.grace:g} s, and were cut off: "

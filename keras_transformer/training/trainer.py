@@ -186,6 +186,7 @@ class Keeper(keras.callbacks.Callback):
         with _failures_told(self.log), self.writer.as_default(step=int(scores["step"])):
             for name, value in {**scores, "learning_rate": rate}.items():
                 tf.summary.scalar(name, value)
+            self.writer.flush()  # whoever looks on sees it now
         self.bar.say(
             f"step {scores['step']:,}: loss {scores['training_loss']:.3f}; held out: "
             f"loss {scores['loss']:.3f}, token accuracy {scores['accuracy']:.1%}, BLEU {scores['bleu']:.2f}"

@@ -98,7 +98,7 @@ def test_requests_that_are_not_finished_in_time_are_told_in_the_exit_status(expo
 
 STUCK = """
 import sys, threading
-from keras_transformer.cli import main
+from keras_transformer.cli import command
 from export.runtimes.scheduler_onnx import session
 import serving.run, serving.versions
 
@@ -107,7 +107,7 @@ def stuck(found, settings):
     {does}
 
 {name} = stuck
-sys.exit(main())
+command()
 """
 WAITS = "threading.Event().wait()"
 OPENS = "while True: session(found[0].directory / 'onnx/decoder.onnx')"  # nearly always it is in C++

@@ -44,3 +44,30 @@ def test_while_tensorflow_is_loaded(tmp_path: Path) -> None:
     assert err.endswith("keras-transformer translate: interrupted\n")
     assert "Traceback" not in err
     assert process.returncode == 130
+
+
+FED = """
+from itertools import repeat
+import tensorflow as tf
+from keras_transformer import cli
+
+kept = []
+
+def fed(*_):
+    for _ in range(4):
+        dataset = tf.data.Dataset.from_generator(lambda: repeat(0), tf.int32).prefetch(10**6)
+        kept.append(iter(dataset))
+        next(kept[-1])
+    raise KeyboardInterrupt
+
+cli._call = fed
+cli.command()
+"""
+
+
+def test_while_batches_are_made_by_a_thread_of_tensorflow() -> None:
+    """Where the interpreter is taken down meanwhile, the process hangs, or ends with a signal."""
+    command = [sys.executable, "-c", FED, "train"]
+    done = subprocess.run(command, capture_output=True, timeout=120, check=False)
+    assert done.stderr.decode().endswith("keras-transformer train: interrupted\n")
+    assert done.returncode == 130
