@@ -2,13 +2,9 @@
 
 import asyncio
 import gc
-import logging
-import os
 import shutil
 import threading
 import weakref
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,78 +19,22 @@ from serving.engine import BEHIND
 from serving.limits import Limits
 from serving.model import EngineSettings, Model
 from serving.models import Models, listed
-from serving.opening import Place, open_models, places
-from serving.requests import End
+from serving.opening import Place
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from serving.versions import Versions
 from tests.serving.echo import Echo, echo, run, until
-
-SETTINGS = EngineSettings(slots=4)
-TEXT = "Où est la gare ?"
-
-
-def put(version: Path, directory: Path) -> None:
-    """As an export does it: all of it at once."""
-    scratch = directory.with_name(f".{directory.name}-scratch")
-    shutil.copytree(version, scratch)
-    scratch.rename(directory)
-
-
-def damage(directory: Path) -> Path:
-    file = directory / "onnx/decoder.onnx"
-    file.write_bytes(file.read_bytes()[:-1] + b"?")
-    return file
-
-
-@asynccontextmanager
-async def live(root: Path) -> AsyncIterator[tuple[Versions, Models]]:
-    found = places(root)
-    models = await asyncio.to_thread(open_models, found, SETTINGS)
-    versions = Versions(root, SETTINGS, models, found)
-    try:
-        with versions.watched(0):
-            await versions.pin()
-            yield versions, models
-    finally:
-        await asyncio.to_thread(models.stop, 10)
-
-
-def serving(models: Models) -> list[tuple[str, int]]:
-    return sorted((each.name, each.version) for each in models.serving)
-
-
-def default(models: Models) -> int:
-    return models.find("fr-en", 0).version
-
-
-def said(model: Model, text: str = TEXT) -> list[list[int]]:
-    """By its engine, as it is."""
-    requests = model.requests([text])
-    ended = threading.Semaphore(0)
-    for request in requests:
-        request.on_end = lambda _: ended.release()
-    model.engine.submit(*requests)
-    for _ in requests:
-        assert ended.acquire(timeout=20)
-    assert {request.end for request in requests} <= {End.STOP, End.LENGTH}
-    return [request.tokens for request in requests]
-
-
-def point(link: Path, to: Path | str) -> None:
-    """As Kubernetes does it: the link is there all the time."""
-    scratch = link.with_name(f".{link.name}-scratch")
-    scratch.symlink_to(to)
-    scratch.rename(link)
-
-
-def priority(thread: threading.Thread) -> int:
-    return os.getpriority(os.PRIO_PROCESS, thread.native_id or 0)
-
-
-def refusals(records: Iterable[logging.LogRecord]) -> list[str]:
-    return [text for record in records if "is refused" in (text := record.getMessage())]
+from tests.serving.live import (
+    TEXT,
+    damage,
+    default,
+    live,
+    priority,
+    put,
+    refusals,
+    said,
+    serving,
+)
 
 
 def test_a_version_or_a_name_that_appears_serves_and_the_highest_is_the_default(
@@ -249,101 +189,6 @@ def test_a_version_that_is_changed_in_place_is_replaced_and_a_bad_change_is_refu
             assert "sha256" in models.refused["fr-en", 1]
             ((_, ((_, told),)),) = list(listed(models))
             assert told is second
-
-    run(scenario)
-
-
-def test_a_link_that_is_pointed_elsewhere_is_a_changed_version_and_pins_hold_for_links(
-    root: Path, another: Path, tmp_path: Path
-) -> None:
-    store = root.rename(tmp_path / "store")
-    point(store / "fr-en/2", another)
-    point(store / "fr-en/3", store / "fr-en/1")
-    (store / "fr-en/default").write_text("2")
-    root.mkdir()
-    point(root / "french", store / "fr-en")
-
-    async def scenario() -> None:
-        async with live(root) as (versions, models):
-            assert serving(models) == [("french", 1), ("french", 2), ("french", 3)]
-            assert models.find("french", 0).version == 2
-            first, second, third = (said(models.find("french", number)) for number in (1, 2, 3))
-            assert first == third != second
-            point(store / "fr-en/2", store / "fr-en/1")
-            for _ in range(2):
-                await versions.look()
-            assert serving(models) == [("french", 1), ("french", 2), ("french", 3)]
-            assert said(models.find("french", 0)) == first
-
-    run(scenario)
-
-
-def test_a_link_to_the_same_files_by_another_path_is_a_change_as_well(root: Path, tmp_path: Path) -> None:
-    """What a link leads to decides: files of two disks may well have the same number, time and size."""
-    first = (root / "fr-en/1").rename(tmp_path / "first")
-    shutil.copytree(first, tmp_path / "second", copy_function=os.link)
-    point(root / "fr-en/1", first)
-
-    async def scenario() -> None:
-        async with live(root) as (versions, models):
-            before = models.find("fr-en", 1)
-            point(root / "fr-en/1", tmp_path / "second")
-            for _ in range(2):
-                await versions.look()
-            assert models.find("fr-en", 1) is not before
-
-    run(scenario)
-
-
-def test_a_volume_of_kubernetes_is_a_root_whose_versions_change_with_its_data(
-    root: Path, another: Path
-) -> None:
-    for number, version in enumerate((root / "fr-en/1", another)):
-        shutil.copytree(version, root / f"..2026_{number}/fr-en/1")
-    shutil.rmtree(root / "fr-en")
-    point(root / "..data", "..2026_0")
-    point(root / "fr-en", "..data/fr-en")
-
-    async def scenario() -> None:
-        async with live(root) as (versions, models):
-            before = said(models.find("fr-en", 1))
-            point(root / "..data", "..2026_1")
-            shutil.rmtree(root / "..2026_0")
-            for _ in range(2):
-                await versions.look()
-            assert serving(models) == [("fr-en", 1)]
-            assert said(models.find("fr-en", 1)) != before
-
-    run(scenario)
-
-
-def test_a_pin_is_the_default_and_without_it_the_highest_is(
-    root: Path, another: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    put(another, root / "fr-en/2")
-    pin = root / "fr-en/default"
-    pin.write_text("1\n")
-
-    async def scenario() -> None:
-        async with live(root) as (versions, models):
-            assert default(models) == 1  # before anybody has asked
-            put(another, root / "fr-en/3")
-            await versions.look()
-            assert default(models) == 1
-            for content, expected, told in (
-                ("2", 2, None),
-                ("two", 2, "fr-en/default must hold the number of a version; got 'two': the default is 2"),
-                ("7", 3, "fr-en/default names version 7, which does not serve: the default is 3"),
-                (None, 3, None),
-            ):
-                caplog.clear()
-                pin.unlink()
-                if content is not None:
-                    pin.write_text(content)
-                for _ in range(2):
-                    await versions.look()
-                assert default(models) == expected
-                assert [each.getMessage() for each in caplog.records] == ([told] if told else [])
 
     run(scenario)
 

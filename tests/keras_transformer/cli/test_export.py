@@ -17,6 +17,7 @@ from keras_transformer.models.translate import translate_sentences
 from keras_transformer.text.phrasebook import phrasebook
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
+from tests.keras_transformer.cli.failing import failed
 
 PAIRS = list(phrasebook("fr-en", "valid", 120))
 TEXTS = ["Je suis étudiant.", "", "Merci.  Où est la gare ? Non.", "  Deux cafés, s'il vous plaît. ", "Oui."]
@@ -47,23 +48,6 @@ def version(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Version:
     command = ["export", str(run), "--output", str(output), "--format", "ctranslate2", "--golden-count", "20"]
     assert main(command) == 0
     return open_version(output)
-
-
-@pytest.fixture
-def failed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """failed(verb, arguments): what stderr says last of a command that fails."""
-
-    def failed(*arguments: object, status: int = 1) -> str:
-        capsys.readouterr()
-        try:
-            assert main(list(map(str, arguments))) == status
-        except SystemExit as end:
-            assert end.code == status
-        out, err = capsys.readouterr()
-        assert out == ""
-        return err.splitlines()[-1].partition(": ")[2]
-
-    return failed
 
 
 @pytest.fixture
@@ -130,58 +114,58 @@ def test_golden_sentences_may_come_from_files(run: Path, tmp_path: Path) -> None
 
 
 def test_what_is_wrong_is_told_before_a_model_is_loaded(
-    run: Path, tmp_path: Path, failed: Callable[..., str], model: TranslationModel
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: TranslationModel
 ) -> None:
     (tmp_path / "taken").mkdir()
     (tmp_path / "a.fr").write_text("Merci.\n")
     (tmp_path / "b.en").write_text("Thanks.\nYes.\n")
     export, output = ["export", run, "--output"], tmp_path / "1"
-    assert failed(*export, tmp_path / "taken") == (
+    assert failed(capsys, *export, tmp_path / "taken") == (
         f"{tmp_path / 'taken'} exists and is never overwritten: name another, as the next version's number."
     )
-    assert failed(*export, output, "--format", "onnx,gguf", status=2) == (
+    assert failed(capsys, *export, output, "--format", "onnx,gguf", status=2) == (
         "error: there is no format 'gguf'; there are saved_model, onnx, ctranslate2"
     )
-    assert failed(*export, output, "--format", "ctranslate2", "--quantize", "int8", status=2) == (
+    assert failed(capsys, *export, output, "--format", "ctranslate2", "--quantize", "int8", status=2) == (
         "error: int8 is a precision of onnx: ask for one that has it"
     )
-    assert failed(*export, output, "--format", "ctranslate2", "--with-tokenizer", status=2) == (
+    assert failed(capsys, *export, output, "--format", "ctranslate2", "--with-tokenizer", status=2) == (
         "error: a tokenizer goes into an ONNX file: ask for the format onnx as well"
     )
-    assert failed(*export, output, "--golden-reference", tmp_path / "b.en", status=2) == (
+    assert failed(capsys, *export, output, "--golden-reference", tmp_path / "b.en", status=2) == (
         "error: --golden-reference is the translation of --golden: give that as well"
     )
-    assert failed(*export, output, "--golden-count", "0", status=2) == (
+    assert failed(capsys, *export, output, "--golden-count", "0", status=2) == (
         "error: argument --golden-count: at least 1 golden sentence is needed; got 0"
     )
     assert "a.fr" in failed(
-        *export, output, "--golden", tmp_path / "a.fr", "--golden-reference", tmp_path / "b.en"
+        capsys, *export, output, "--golden", tmp_path / "a.fr", "--golden-reference", tmp_path / "b.en"
     )
-    assert failed("export", tmp_path / "none", "--output", output, "--golden", tmp_path / "a.fr") == (
+    assert failed(capsys, "export", tmp_path / "none", "--output", output, "--golden", tmp_path / "a.fr") == (
         f"{tmp_path / 'none'} does not exist: name a run directory or a .keras file."
     )
     model.save(tmp_path / "model.keras")
-    assert failed("export", tmp_path / "model.keras", "--output", output) == (
+    assert failed(capsys, "export", tmp_path / "model.keras", "--output", output) == (
         f"there are no held-out sentences beside {tmp_path / 'model.keras'}, and a version needs golden "
         "ones: name a file of them with --golden."
     )
     (tmp_path / "blank").write_text("\n\n")
-    assert failed("export", run, "--output", output, "--golden", tmp_path / "blank") == (
+    assert failed(capsys, "export", run, "--output", output, "--golden", tmp_path / "blank") == (
         "an export needs golden sentences: give one that is not blank at least."
     )
     assert not output.exists()
 
 
 def test_a_full_disk_is_told_and_nothing_is_left(
-    run: Path, tmp_path: Path, failed: Callable[..., str], disk_of: Callable[..., object]
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], disk_of: Callable[..., object]
 ) -> None:
     with disk_of(20_000):  # type: ignore[attr-defined]
-        told = failed("export", run, "--output", tmp_path / "fr-en" / "1", "--format", "ctranslate2")
+        told = failed(capsys, "export", run, "--output", tmp_path / "fr-en" / "1", "--format", "ctranslate2")
     assert told == "[Errno 27] File too large"
     assert list((tmp_path / "fr-en").iterdir()) == []
 
 
-def test_a_version_is_no_run(version: Version, tmp_path: Path, failed: Callable[..., str]) -> None:
+def test_a_version_is_no_run(version: Version, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = (
         f"{version.directory} is an exported version, for `translate`, `verify` and `info`: name the run "
         "here that it was exported from."
@@ -189,10 +173,10 @@ def test_a_version_is_no_run(version: Version, tmp_path: Path, failed: Callable[
     (tmp_path / "a.fr").write_text("Merci.\n")
     (tmp_path / "a.en").write_text("Thanks.\n")
     golden = ["--golden", tmp_path / "a.fr"]
-    assert failed("export", version.directory, "--output", tmp_path / "2", *golden) == told
-    assert failed("attention", version.directory, "Merci.", "--output", tmp_path / "a.html") == told
+    assert failed(capsys, "export", version.directory, "--output", tmp_path / "2", *golden) == told
+    assert failed(capsys, "attention", version.directory, "Merci.", "--output", tmp_path / "a.html") == told
     texts = ["--source", tmp_path / "a.fr", "--reference", tmp_path / "a.en"]
-    assert failed("evaluate", version.directory, *texts) == told
+    assert failed(capsys, "evaluate", version.directory, *texts) == told
 
 
 # translate
@@ -226,19 +210,19 @@ def test_which_runtime_translates_is_told_and_no_framework_is_loaded(version: Ve
     ],
 )
 def test_what_only_a_run_can_do_is_refused_with_the_remedy(
-    options: list[str], named: str, version: Version, failed: Callable[..., str]
+    options: list[str], named: str, version: Version, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert failed("translate", version.directory, "--input", os.devnull, *options) == (
+    assert failed(capsys, "translate", version.directory, "--input", os.devnull, *options) == (
         f"{version.directory} is an exported version, and translates greedily: leave out {named}, or name "
         "the run that it was exported from."
     )
 
 
 def test_a_version_of_which_no_runtime_is_installed_is_refused_with_the_remedy(
-    version: Version, failed: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    version: Version, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    assert failed("translate", version.directory, "--input", os.devnull) == (
+    assert failed(capsys, "translate", version.directory, "--input", os.devnull) == (
         "ctranslate2 float32 needs ctranslate2, which this environment has not: install the package from its "
         "clone with its extra `export`."
     )
@@ -279,12 +263,12 @@ def test_info_tells_machines_the_same_and_more(version: Version, capsys: pytest.
 
 
 def test_a_version_whose_manifest_is_gone_is_still_told_from_a_run(
-    version: Version, tmp_path: Path, failed: Callable[..., str]
+    version: Version, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = Path(shutil.copytree(version.directory, tmp_path / "1"))
     (copy / "manifest.json").unlink()
     for verb, *options in (["translate", "--input", os.devnull], ["info"]):
-        assert failed(verb, copy, *options) == (
+        assert failed(capsys, verb, copy, *options) == (
             "it is missing; name a directory that `keras-transformer export` wrote, or copy the version "
             "again from where it came, or export it again"
         )

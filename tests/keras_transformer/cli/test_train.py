@@ -1,4 +1,4 @@
-"""`keras-transformer train`: what it leaves, what it refuses, and what it says when something is wrong."""
+"""`keras-transformer train`: what it leaves, and how a run goes on."""
 
 import json
 import math
@@ -15,8 +15,8 @@ import tensorflow as tf
 
 from keras_transformer.cli import main
 from keras_transformer.text.phrasebook import phrasebook
-from keras_transformer.training.corpus import Corpus
 from keras_transformer.training.run import Run
+from tests.keras_transformer.cli.failing import failed
 
 LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]
 SMALL = ["--tokens", "512", "--max-tokens", "64", "--vocabulary", "400", "--precision", "float32"]
@@ -51,16 +51,6 @@ def half_way(trained: Path, tmp_path: Path) -> Path:
     return run
 
 
-def failed(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """What the command says on its last line, having failed."""
-    capsys.readouterr()
-    assert main(["train", *map(str, arguments)]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Traceback" not in err
-    return err.splitlines()[-1].removeprefix("keras-transformer train: ")
-
-
 def tree(path: Path) -> dict[str, bytes]:
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
@@ -90,15 +80,24 @@ def test_a_run_is_not_overwritten(
     trained: Path, corpus: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = tree(trained)
-    assert failed(capsys, *corpus, "--run", trained) == (
+    assert failed(capsys, "train", *corpus, "--run", trained) == (
         f"{trained} holds a run already: continue it with --resume, or name another."
     )
     assert tree(trained) == before
 
 
+def test_what_is_no_run_is_left_alone(
+    corpus: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "letters.txt").write_text("mine")
+    said = failed(capsys, "train", *corpus, "--run", tmp_path)
+    assert said == f"{tmp_path} exists and is no run: name a new or an empty directory."
+    assert tree(tmp_path) == {"letters.txt": b"mine"}
+
+
 def test_a_second_process_is_kept_out(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Run(trained).lock():
-        assert failed(capsys, "--run", trained, "--resume") == (
+        assert failed(capsys, "train", "--run", trained, "--resume") == (
             f"another process is at work on {trained}: let it end, or end it."
         )
 
@@ -108,7 +107,7 @@ def test_where_no_run_is_there_is_nothing_to_resume(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty").mkdir()
-    said = failed(capsys, "--run", tmp_path / name, "--resume")
+    said = failed(capsys, "train", "--run", tmp_path / name, "--resume")
     assert said == f"{tmp_path / name} holds no run: there is no run.json in it."
     assert [path.name for path in tmp_path.rglob("*")] == ["empty"]
 
@@ -117,7 +116,7 @@ def test_resume_with_options_is_refused_with_their_names(
     trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--steps", 9, "--phrasebook", "fr-en", "--separate", "--keep-duplicates", "--max-words", 3]
-    assert failed(capsys, "--run", trained, "--resume", *options) == (
+    assert failed(capsys, "train", "--run", trained, "--resume", *options) == (
         "--resume goes on with the run as it was begun: "
         "leave out --phrasebook, --max-words, --keep-duplicates, --steps, --separate."
     )
@@ -127,7 +126,7 @@ def test_resume_with_options_is_refused_with_their_names(
 def test_resume_refuses_a_zero_and_a_language_too(
     trained: Path, option: list[object], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert str(option[0]) in failed(capsys, "--run", trained, "--resume", *option)
+    assert str(option[0]) in failed(capsys, "train", "--run", trained, "--resume", *option)
 
 
 def test_a_damaged_checkpoint_is_told_and_once_removed_the_one_before_is_taken(
@@ -137,19 +136,19 @@ def test_a_damaged_checkpoint_is_told_and_once_removed_the_one_before_is_taken(
     shutil.copytree(trained, run)
     newest = run / "checkpoints" / "step-000000008.npz"
     newest.write_bytes(newest.read_bytes()[:-4000])
-    said = failed(capsys, "--run", run, "--resume")
+    said = failed(capsys, "train", "--run", run, "--resume")
     assert said.startswith(f"{newest} is damaged (")
     assert said.endswith("): remove it, and the run goes on from the checkpoint before it.")
 
 
 def test_a_damaged_tokenizer_is_told(half_way: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (half_way / "tokenizer" / "shared.model").write_bytes(b"damaged")
-    assert "shared.model is damaged" in failed(capsys, "--run", half_way, "--resume")
+    assert "shared.model is damaged" in failed(capsys, "train", "--run", half_way, "--resume")
 
 
 def test_a_damaged_recipe_is_told(half_way: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (half_way / "recipe.json").write_bytes(b'{"preset": ')
-    assert "recipe.json" in failed(capsys, "--run", half_way, "--resume")
+    assert "recipe.json" in failed(capsys, "train", "--run", half_way, "--resume")
 
 
 def test_damaged_held_out_pairs_are_told_and_prepared_again_as_it_is_said(
@@ -157,7 +156,7 @@ def test_damaged_held_out_pairs_are_told_and_prepared_again_as_it_is_said(
 ) -> None:
     damaged = half_way / "valid.jsonl"
     damaged.write_bytes(b'["un", "one"]\n["deux"]\n')
-    assert failed(capsys, "--run", half_way, "--resume") == (
+    assert failed(capsys, "train", "--run", half_way, "--resume") == (
         f"{damaged} is damaged (line 2 is not two texts): remove recipe.json beside it, and "
         "`train --resume` prepares the run again from its corpus."
     )
@@ -172,7 +171,7 @@ def test_a_run_json_that_says_nothing_is_told(
     half_way: Path, content: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (half_way / "run.json").write_text(content)
-    said = failed(capsys, "--run", half_way, "--resume")
+    said = failed(capsys, "train", "--run", half_way, "--resume")
     assert said.startswith(f"{half_way}/run.json is damaged (it ")
     assert said.endswith("): copy it from where it is whole, or begin a new run.")
 
@@ -182,7 +181,7 @@ def test_a_full_disk_is_told_and_the_run_is_as_it_was(
 ) -> None:
     before = tree(half_way / "checkpoints")
     with disk_of(10_000_000):  # the model has 6 MB, a checkpoint 28
-        said = failed(capsys, "--run", half_way, "--resume")
+        said = failed(capsys, "train", "--run", half_way, "--resume")
     assert "File too large" in said
     assert tree(half_way / "checkpoints") == before
     assert not list(half_way.rglob(".partial*"))
@@ -191,7 +190,7 @@ def test_a_full_disk_is_told_and_the_run_is_as_it_was(
 def test_a_log_that_cannot_be_written_is_told(half_way: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(half_way / "tensorboard")
     (half_way / "tensorboard").write_text("in the way")
-    assert failed(capsys, "--run", half_way, "--resume") == (
+    assert failed(capsys, "train", "--run", half_way, "--resume") == (
         f"the log in {half_way}/tensorboard could not be written (Not a directory): "
         "mend that, and go on with --resume."
     )
@@ -222,7 +221,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_nothing_of_it_is_kept(
 ) -> None:
     run = tmp_path / "run"
     recipe = ["--steps", "8", "--warm-up", "1", "--validate-every", "1", "--peak", "1e30", "--average", "0"]
-    said = failed(capsys, *corpus, "--run", run, *SMALL, *recipe)
+    said = failed(capsys, "train", *corpus, "--run", run, *SMALL, *recipe)
     assert said == (
         "the held-out loss is nan at step 1. Train with a lower --peak, a longer --warm-up, or "
         "--precision float32; the last checkpoint is as it was."
@@ -285,161 +284,3 @@ def test_pairs_from_standard_input_are_the_pairs_of_the_file(corpus: list[str], 
         found = {run.name: (run / part).read_bytes() for run in sorted(tmp_path.glob("run-*"))}
         assert len(found) == 2
         assert len(set(found.values())) == 1, part
-
-
-# A corpus that is wrong
-
-
-def corpus_files(tmp_path: Path, source: bytes | None, target: bytes | None) -> list[object]:
-    paths = [tmp_path / "s.txt", tmp_path / "t.txt"]
-    for path, content in zip(paths, (source, target), strict=True):
-        path.unlink(missing_ok=True)
-        if content is not None:
-            path.write_bytes(content)
-    return ["--source", paths[0], "--target", paths[1], *LANGUAGES]
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "said"),
-    [
-        (None, b"a\n", "{s} does not exist (looked in {d})"),
-        (b"", b"a\n", "{s} is empty: it has 0 lines"),
-        (b"a\n", b"", "{t} is empty: it has 0 lines"),
-        (b"a\nb\nc\n", b"a\nb\n",
-         "{s} has 3 lines and {t} has 2: {t} ends first, after line 2. "
-         "Line n of one must be the translation of line n of the other"),
-        (b"a\n\xe9\n", b"a\nb\n",
-         "{s}, line 2: 0xE9 at byte 1 of the line (3 of the file) is not UTF-8 (invalid continuation byte): "
-         "convert the file, for example with iconv -f WINDOWS-1252 -t UTF-8 {s}"),
-        (b"\n\n", b"\n\n", "cleaning left nothing of 2 pairs: empty (2)."),
-    ],
-)  # fmt: skip
-def test_a_wrong_corpus_is_told_and_the_same_command_works_once_it_is_mended(
-    tmp_path: Path, source: bytes | None, target: bytes | None, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = tmp_path / "run"
-    arguments = [*corpus_files(tmp_path, source, target), "--run", run, "--vocabulary", "9"]
-    expected = said.format(s=tmp_path / "s.txt", t=tmp_path / "t.txt", d=tmp_path)
-    capsys.readouterr()
-    assert main(["train", *map(str, arguments)]) == 1
-    assert f"keras-transformer train: {expected}" in capsys.readouterr().err
-    lines = "".join(f"Sentence {number} of many.\n" for number in range(300)).encode()
-    corpus_files(tmp_path, lines, lines.replace(b"Sentence", b"Satz"))
-    # It gets as far as the vocabulary, which is too small by design: nothing need be trained to see that.
-    assert failed(capsys, *arguments).startswith("vocabulary_size must be at least 261")
-
-
-def test_the_same_file_twice_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "both.txt"
-    path.write_text("a\n")
-    said = failed(capsys, "--source", path, "--target", path, *LANGUAGES, "--run", tmp_path / "run")
-    assert said == f"{path} is given as source and as target: its translation must be another file"
-
-
-def test_a_vocabulary_that_the_corpus_cannot_fill_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = "".join(f"Sentence {number} of many.\n" for number in range(300)).encode()
-    arguments = corpus_files(tmp_path, lines, lines.replace(b"Sentence", b"Satz"))
-    said = failed(capsys, *arguments, "--run", tmp_path / "run", "--vocabulary", 8000)
-    assert said.startswith("vocabulary_size=8000 is more than this corpus supports, which is ")
-
-
-# A command line that is wrong
-
-
-def test_all_problems_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = tmp_path / "run"
-    said = failed(
-        capsys, "--run", run, "--source", "a.fr", "--pairs", "b.tsv", "--valid-target", "v.en",
-        "--steps", 0, "--preset", "huge", "--warm-up", 3,
-    )  # fmt: skip
-    assert said.split("; ") == [
-        "name one corpus: --source and --target, --pairs, or --phrasebook",
-        "got --source and --pairs",
-        "--source and --target go together",
-        "--valid-source and --valid-target go together",
-        "--source-lang and --target-lang are needed: the model is told what it translates",
-        "preset must be one of tiny, small, base",
-        "got 'huge'",
-        "steps must be a whole number of at least 1",
-        "got 0",
-        "warm_up must be below steps",
-        "got 3 and 0",
-    ]
-    assert not run.exists()
-
-
-def test_no_corpus_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = failed(capsys, "--run", tmp_path / "run", *LANGUAGES)
-    assert said == "name one corpus: --source and --target, --pairs, or --phrasebook"
-
-
-def test_a_phrasebook_that_there_is_not_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = failed(capsys, "--run", tmp_path / "run", "--phrasebook", "fr-xx")
-    assert said == "direction must be one of fr-en, en-fr; got 'fr-xx'."
-
-
-def test_what_the_phrasebook_has_with_it_is_refused_with_its_names(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = tmp_path / "run"
-    valid = ["--valid-source", "v.fr", "--valid-target", "v.en"]
-    for options in (LANGUAGES, valid, [*LANGUAGES, *valid]):
-        said = failed(capsys, "--run", run, "--phrasebook", "fr-en", *options)
-        assert said == (
-            "--phrasebook has its languages and its held-out pairs with it: "
-            f"leave out {', '.join(options[::2])}"
-        )
-    assert not run.exists()
-
-
-def test_a_phrasebook_run_that_was_begun_is_the_same_corpus_again() -> None:
-    corpus = Corpus(phrasebook="fr-en", max_words=9)
-    assert Corpus.from_run(json.loads(json.dumps(corpus.as_run()))) == corpus
-
-
-def test_the_papers_4000_steps_of_warm_up_are_no_problem_before_the_corpus_is_known(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["--source", "none.fr", "--target", "none.en", *LANGUAGES]
-    said = failed(capsys, *arguments, "--run", tmp_path / "run", "--warm-up", 4000)
-    assert said.startswith("none.fr does not exist")
-
-
-def test_what_is_no_run_is_left_alone(
-    corpus: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "letters.txt").write_text("mine")
-    said = failed(capsys, *corpus, "--run", tmp_path)
-    assert said == f"{tmp_path} exists and is no run: name a new or an empty directory."
-    assert tree(tmp_path) == {"letters.txt": b"mine"}
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [[], ["--run"], ["--run", "r", "--steps", "x"], ["--run", "r", "--setps", "3"], ["--run", "r", "x"]],
-)
-def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["train", *arguments])
-    assert stopped.value.code == 2
-    assert "usage: keras-transformer train" in capsys.readouterr().err
-
-
-def test_help_names_every_option_of_the_recipe(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["train", "--help"])
-    assert stopped.value.code == 0
-    out = capsys.readouterr().out
-    assert "keras-transformer train --phrasebook fr-en --run build/run" in out
-    for option in (
-        "--preset",
-        "--accumulate",
-        "--warm-up",
-        "--precision",
-        "--seed",
-        "--separate",
-        "--resume",
-    ):
-        assert option in out

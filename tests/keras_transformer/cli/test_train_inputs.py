@@ -1,0 +1,161 @@
+"""`keras-transformer train`: what it says to a corpus, or to a command line, that is wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.cli import main
+from keras_transformer.training.corpus import Corpus
+from tests.keras_transformer.cli.failing import failed
+
+LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]
+
+
+# A corpus that is wrong
+
+
+def corpus_files(tmp_path: Path, source: bytes | None, target: bytes | None) -> list[object]:
+    paths = [tmp_path / "s.txt", tmp_path / "t.txt"]
+    for path, content in zip(paths, (source, target), strict=True):
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_bytes(content)
+    return ["--source", paths[0], "--target", paths[1], *LANGUAGES]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        (None, b"a\n", "{s} does not exist (looked in {d})"),
+        (b"", b"a\n", "{s} is empty: it has 0 lines"),
+        (b"a\n", b"", "{t} is empty: it has 0 lines"),
+        (b"a\nb\nc\n", b"a\nb\n",
+         "{s} has 3 lines and {t} has 2: {t} ends first, after line 2. "
+         "Line n of one must be the translation of line n of the other"),
+        (b"a\n\xe9\n", b"a\nb\n",
+         "{s}, line 2: 0xE9 at byte 1 of the line (3 of the file) is not UTF-8 (invalid continuation byte): "
+         "convert the file, for example with iconv -f WINDOWS-1252 -t UTF-8 {s}"),
+        (b"\n\n", b"\n\n", "cleaning left nothing of 2 pairs: empty (2)."),
+    ],
+)  # fmt: skip
+def test_a_wrong_corpus_is_told_and_the_same_command_works_once_it_is_mended(
+    tmp_path: Path, source: bytes | None, target: bytes | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    arguments = [*corpus_files(tmp_path, source, target), "--run", run, "--vocabulary", "9"]
+    expected = said.format(s=tmp_path / "s.txt", t=tmp_path / "t.txt", d=tmp_path)
+    capsys.readouterr()
+    assert main(["train", *map(str, arguments)]) == 1
+    assert f"keras-transformer train: {expected}" in capsys.readouterr().err
+    lines = "".join(f"Sentence {number} of many.\n" for number in range(300)).encode()
+    corpus_files(tmp_path, lines, lines.replace(b"Sentence", b"Satz"))
+    # It gets as far as the vocabulary, which is too small by design: nothing need be trained to see that.
+    assert failed(capsys, "train", *arguments).startswith("vocabulary_size must be at least 261")
+
+
+def test_the_same_file_twice_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "both.txt"
+    path.write_text("a\n")
+    said = failed(capsys, "train", "--source", path, "--target", path, *LANGUAGES, "--run", tmp_path / "run")
+    assert said == f"{path} is given as source and as target: its translation must be another file"
+
+
+def test_a_vocabulary_that_the_corpus_cannot_fill_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = "".join(f"Sentence {number} of many.\n" for number in range(300)).encode()
+    arguments = corpus_files(tmp_path, lines, lines.replace(b"Sentence", b"Satz"))
+    said = failed(capsys, "train", *arguments, "--run", tmp_path / "run", "--vocabulary", 8000)
+    assert said.startswith("vocabulary_size=8000 is more than this corpus supports, which is ")
+
+
+# A command line that is wrong
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    said = failed(
+        capsys, "train", "--run", run, "--source", "a.fr", "--pairs", "b.tsv", "--valid-target", "v.en",
+        "--steps", 0, "--preset", "huge", "--warm-up", 3,
+    )  # fmt: skip
+    assert said.split("; ") == [
+        "name one corpus: --source and --target, --pairs, or --phrasebook",
+        "got --source and --pairs",
+        "--source and --target go together",
+        "--valid-source and --valid-target go together",
+        "--source-lang and --target-lang are needed: the model is told what it translates",
+        "preset must be one of tiny, small, base",
+        "got 'huge'",
+        "steps must be a whole number of at least 1",
+        "got 0",
+        "warm_up must be below steps",
+        "got 3 and 0",
+    ]
+    assert not run.exists()
+
+
+def test_no_corpus_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = failed(capsys, "train", "--run", tmp_path / "run", *LANGUAGES)
+    assert said == "name one corpus: --source and --target, --pairs, or --phrasebook"
+
+
+def test_a_phrasebook_that_there_is_not_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = failed(capsys, "train", "--run", tmp_path / "run", "--phrasebook", "fr-xx")
+    assert said == "direction must be one of fr-en, en-fr; got 'fr-xx'."
+
+
+def test_what_the_phrasebook_has_with_it_is_refused_with_its_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    valid = ["--valid-source", "v.fr", "--valid-target", "v.en"]
+    for options in (LANGUAGES, valid, [*LANGUAGES, *valid]):
+        said = failed(capsys, "train", "--run", run, "--phrasebook", "fr-en", *options)
+        assert said == (
+            "--phrasebook has its languages and its held-out pairs with it: "
+            f"leave out {', '.join(options[::2])}"
+        )
+    assert not run.exists()
+
+
+def test_a_phrasebook_run_that_was_begun_is_the_same_corpus_again() -> None:
+    corpus = Corpus(phrasebook="fr-en", max_words=9)
+    assert Corpus.from_run(json.loads(json.dumps(corpus.as_run()))) == corpus
+
+
+def test_the_papers_4000_steps_of_warm_up_are_no_problem_before_the_corpus_is_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--source", "none.fr", "--target", "none.en", *LANGUAGES]
+    said = failed(capsys, "train", *arguments, "--run", tmp_path / "run", "--warm-up", 4000)
+    assert said.startswith("none.fr does not exist")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--run"], ["--run", "r", "--steps", "x"], ["--run", "r", "--setps", "3"], ["--run", "r", "x"]],
+)
+def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", *arguments])
+    assert stopped.value.code == 2
+    assert "usage: keras-transformer train" in capsys.readouterr().err
+
+
+def test_help_names_every_option_of_the_recipe(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "--help"])
+    assert stopped.value.code == 0
+    out = capsys.readouterr().out
+    assert "keras-transformer train --phrasebook fr-en --run build/run" in out
+    for option in (
+        "--preset",
+        "--accumulate",
+        "--warm-up",
+        "--precision",
+        "--seed",
+        "--separate",
+        "--resume",
+    ):
+        assert option in out

@@ -1,0 +1,105 @@
+"""Versions that are links, volumes and pins: what they lead to decides."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.serving.echo import run
+from tests.serving.live import default, live, point, put, said, serving
+
+
+def test_a_link_that_is_pointed_elsewhere_is_a_changed_version_and_pins_hold_for_links(
+    root: Path, another: Path, tmp_path: Path
+) -> None:
+    store = root.rename(tmp_path / "store")
+    point(store / "fr-en/2", another)
+    point(store / "fr-en/3", store / "fr-en/1")
+    (store / "fr-en/default").write_text("2")
+    root.mkdir()
+    point(root / "french", store / "fr-en")
+
+    async def scenario() -> None:
+        async with live(root) as (versions, models):
+            assert serving(models) == [("french", 1), ("french", 2), ("french", 3)]
+            assert models.find("french", 0).version == 2
+            first, second, third = (said(models.find("french", number)) for number in (1, 2, 3))
+            assert first == third != second
+            point(store / "fr-en/2", store / "fr-en/1")
+            for _ in range(2):
+                await versions.look()
+            assert serving(models) == [("french", 1), ("french", 2), ("french", 3)]
+            assert said(models.find("french", 0)) == first
+
+    run(scenario)
+
+
+def test_a_link_to_the_same_files_by_another_path_is_a_change_as_well(root: Path, tmp_path: Path) -> None:
+    """What a link leads to decides: files of two disks may well have the same number, time and size."""
+    first = (root / "fr-en/1").rename(tmp_path / "first")
+    shutil.copytree(first, tmp_path / "second", copy_function=os.link)
+    point(root / "fr-en/1", first)
+
+    async def scenario() -> None:
+        async with live(root) as (versions, models):
+            before = models.find("fr-en", 1)
+            point(root / "fr-en/1", tmp_path / "second")
+            for _ in range(2):
+                await versions.look()
+            assert models.find("fr-en", 1) is not before
+
+    run(scenario)
+
+
+def test_a_volume_of_kubernetes_is_a_root_whose_versions_change_with_its_data(
+    root: Path, another: Path
+) -> None:
+    for number, version in enumerate((root / "fr-en/1", another)):
+        shutil.copytree(version, root / f"..2026_{number}/fr-en/1")
+    shutil.rmtree(root / "fr-en")
+    point(root / "..data", "..2026_0")
+    point(root / "fr-en", "..data/fr-en")
+
+    async def scenario() -> None:
+        async with live(root) as (versions, models):
+            before = said(models.find("fr-en", 1))
+            point(root / "..data", "..2026_1")
+            shutil.rmtree(root / "..2026_0")
+            for _ in range(2):
+                await versions.look()
+            assert serving(models) == [("fr-en", 1)]
+            assert said(models.find("fr-en", 1)) != before
+
+    run(scenario)
+
+
+def test_a_pin_is_the_default_and_without_it_the_highest_is(
+    root: Path, another: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(another, root / "fr-en/2")
+    pin = root / "fr-en/default"
+    pin.write_text("1\n")
+
+    async def scenario() -> None:
+        async with live(root) as (versions, models):
+            assert default(models) == 1  # before anybody has asked
+            put(another, root / "fr-en/3")
+            await versions.look()
+            assert default(models) == 1
+            for content, expected, told in (
+                ("2", 2, None),
+                ("two", 2, "fr-en/default must hold the number of a version; got 'two': the default is 2"),
+                ("7", 3, "fr-en/default names version 7, which does not serve: the default is 3"),
+                (None, 3, None),
+            ):
+                caplog.clear()
+                pin.unlink()
+                if content is not None:
+                    pin.write_text(content)
+                for _ in range(2):
+                    await versions.look()
+                assert default(models) == expected
+                assert [each.getMessage() for each in caplog.records] == ([told] if told else [])
+
+    run(scenario)
