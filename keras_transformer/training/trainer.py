@@ -19,6 +19,7 @@ from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training import checkpoint
+from keras_transformer.training.adam import Adam
 from keras_transformer.training.averaging import MovingAverage, mean
 from keras_transformer.training.feed import feed
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
@@ -213,7 +214,7 @@ def optimizer(recipe: Recipe) -> keras.optimizers.Optimizer:
         if recipe.schedule == "cosine"
         else InverseSquareRoot(recipe.peak, recipe.warm_up, recipe.accumulate)
     )
-    return keras.optimizers.Adam(
+    return Adam(
         schedule,
         beta_1=0.9,
         beta_2=0.98,

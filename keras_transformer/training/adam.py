@@ -1,0 +1,32 @@
+"""Adam as one kernel of TensorFlow's for each weight, where Keras' own is some twenty operations."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.layers.tensor import Tensor
+
+
+class Adam(keras.optimizers.Adam):
+    """keras.optimizers.Adam without its amsgrad: the same numbers, and the first step seconds sooner."""
+
+    def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
+        place = self._get_variable_index(variable)
+        step = tf.cast(self.iterations + 1, tf.float32)
+        tf.raw_ops.ResourceApplyAdam(
+            var=_handle(variable),
+            m=_handle(self._momentums[place]),
+            v=_handle(self._velocities[place]),
+            beta1_power=tf.pow(self.beta_1, step),
+            beta2_power=tf.pow(self.beta_2, step),
+            lr=learning_rate,
+            beta1=self.beta_1,
+            beta2=self.beta_2,
+            epsilon=self.epsilon,
+            grad=gradient,
+        )
+
+
+def _handle(variable: Any) -> Any:
+    return (variable.value if isinstance(variable, keras.Variable) else variable).handle
