@@ -49,13 +49,23 @@ class Trainings:
         return ["--run", str(run), "--resume"]
 
 
-def start(arguments: list[str], largest_file: int = resource.RLIM_INFINITY) -> subprocess.Popen[bytes]:
+def start(arguments: list[str]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "keras_transformer", "train", *arguments]
-    process = subprocess.Popen(
+    return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **ONE_THREAD}
     )
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (largest_file, largest_file))
-    return process
+
+
+def limit_files(process: subprocess.Popen[bytes], largest: int) -> None:
+    """From now on it is as if the disk had so many bytes left for each file."""
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (largest, largest))
+
+
+def wait_until(condition: Callable[[], Any], process: subprocess.Popen[bytes]) -> None:
+    """Or until it has ended."""
+    deadline = time.monotonic() + 250
+    while not condition() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)  # between two looks
 
 
 def finish(arguments: list[str]) -> tuple[str, str]:
@@ -68,9 +78,7 @@ def finish(arguments: list[str]) -> tuple[str, str]:
 def stop_when(condition: Callable[[], Any], arguments: list[str], how: signal.Signals) -> tuple[int, str]:
     """Start the command, end it as soon as the condition holds; -> exit status and stderr."""
     process = start(arguments)
-    deadline = time.monotonic() + 250
-    while not condition() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.001)  # between two looks
+    wait_until(condition, process)
     process.send_signal(how)
     err = process.communicate(timeout=60)[1].decode()
     return process.returncode, err
@@ -161,18 +169,16 @@ def test_killed_in_preparation_and_in_a_checkpoint_and_interrupted_it_ends_the_s
     assert not being_written(run)
 
 
-def test_the_mean_of_the_last_validations_survives_a_kill_and_a_full_disk(
-    trainings: Trainings, tmp_path: Path
-) -> None:
+def test_the_mean_of_the_last_validations_survives_a_full_disk(trainings: Trainings, tmp_path: Path) -> None:
     recipe = {"average": 0, "average-last": 3}
     whole, run = tmp_path / "whole", tmp_path / "run"
     finish(trainings.new(whole, **recipe))
     assert [path.name for path in checkpoints(whole)] == [f"step-{step:09d}.npz" for step in (4, 6, 8)]
-    killed, _ = stop_when(lambda: len(checkpoints(run)) == 2, trainings.new(run, **recipe), signal.SIGKILL)
-    assert killed == -signal.SIGKILL
-    full = start(trainings.resumed(run), largest_file=10_000_000)  # the model has 6 MB, a checkpoint 28
-    err = full.communicate(timeout=250)[1].decode()
-    assert full.returncode == 1
+    process = start(trainings.new(run, **recipe))
+    wait_until(lambda: len(checkpoints(run)) == 2, process)
+    limit_files(process, 10_000_000)  # the model has 6 MB, a checkpoint 28
+    err = process.communicate(timeout=250)[1].decode()
+    assert process.returncode == 1
     assert "File too large" in err
     finish(trainings.resumed(run))
     assert_same(run, whole)
