@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
@@ -39,6 +40,9 @@ def command() -> NoReturn:
     Threads of TensorFlow and ONNX Runtime may still be at work, as after a Ctrl-C: coming back to an
     interpreter that goes, they would be unwound through C++, and the process would hang or end with a signal.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever called
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (to the end)
     status = main()
     sys.stdout.flush()
     sys.stderr.flush()
