@@ -11,6 +11,7 @@ from aiohttp import web
 
 from serving.errors import InvalidError
 from serving.limits import Limits
+from serving.models import LONGEST
 
 SECONDS = 10.0  # in which a body has to be there
 LARGE = 2**16  # bytes: to read so many takes less than a few milliseconds
@@ -83,12 +84,12 @@ def _asking(content: bytes, kind: str, limits: Limits) -> Asking:
     q = fields["q"]
     if isinstance(q, list):
         limits.check_segments(len(q))  # before each of them is looked at
-    source = _word(fields, "source")
+    source, target = (_language(fields, name) for name in ("source", "target"))
     return Asking(
         [_text("q", each) for each in q] if isinstance(q, list) else [_text("q", q)],
         isinstance(q, list),
         "" if source == "auto" else source,
-        _word(fields, "target"),
+        target,
         _word(fields, "model"),
         _number(fields.get("version", 0)),
     )
@@ -121,6 +122,13 @@ def _of_form(text: str, segments: int) -> Mapping[str, Any]:
 
 def _word(fields: Mapping[str, Any], name: str) -> str:
     return _text(name, fields.get(name, ""))
+
+
+def _language(fields: Mapping[str, Any], name: str) -> str:
+    code = _word(fields, name)
+    if len(code) > LONGEST:  # what is refused is told back, and that has to be small
+        raise InvalidError(name, f"it has {len(code):,} characters, and a language's code at most {LONGEST}")
+    return code
 
 
 def _text(name: str, value: object) -> str:

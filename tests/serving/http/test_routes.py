@@ -96,6 +96,10 @@ def test_where_no_model_is_left_one_may_come(fields: dict[str, Any]) -> None:
             {"q": "a", "model": "x" * 256},
             "options.model: it has 256 characters, and a model's name at most 255",
         ),
+        (
+            {"q": "a", "target": "x" * 256},
+            "target: it has 256 characters, and a language's code at most 255",
+        ),
         ({"q": "a", "version": -1}, "version: it must be a number from 0"),
         ({"q": "a", "version": True}, "version: it must be a number from 0"),
         ({"q": "a", "version": 2**64}, "version: it must be a number from 0"),
