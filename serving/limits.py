@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 
 from serving.errors import InvalidError
 
+LONGEST_NAME = 255  # characters: a directory's name has no more
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -46,3 +48,9 @@ class Limits:
             raise InvalidError(
                 "text", f"its attention has {size:,} bytes, and a message {self.message_bytes:,}: divide it"
             )
+
+
+def check_name(field: str, name: str, whose: str) -> None:
+    """What is unknown is told back, and that has to be small."""
+    if len(name) > LONGEST_NAME:
+        raise InvalidError(field, f"it has {len(name):,} characters, and {whose} at most {LONGEST_NAME}")

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from serving.errors import ClosedError, InvalidError, UnknownModelError
+from serving.limits import check_name
 from serving.model import Model
-
-LONGEST = 255  # characters of a name: a directory has no more
 
 
 @dataclass
@@ -44,10 +43,7 @@ class Models:
 
     def find(self, name: str, version: int) -> Model:
         """No name is the only one there is, version 0 the default."""
-        if len(name) > LONGEST:  # what is refused is told back, and that has to be small
-            raise InvalidError(
-                "options.model", f"it has {len(name):,} characters, and a model's name at most {LONGEST}"
-            )
+        check_name("options.model", name, "a model's name")
         names = self.answering()
         if not name and len(names) > 1:
             raise InvalidError("options.model", f"there are several models, name one: {', '.join(names)}")

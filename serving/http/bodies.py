@@ -10,8 +10,7 @@ from urllib.parse import parse_qs
 from aiohttp import web
 
 from serving.errors import InvalidError
-from serving.limits import Limits
-from serving.models import LONGEST
+from serving.limits import Limits, check_name
 
 SECONDS = 10.0  # in which a body has to be there
 LARGE = 2**16  # bytes: to read so many takes less than a few milliseconds
@@ -126,8 +125,7 @@ def _word(fields: Mapping[str, Any], name: str) -> str:
 
 def _language(fields: Mapping[str, Any], name: str) -> str:
     code = _word(fields, name)
-    if len(code) > LONGEST:  # what is refused is told back, and that has to be small
-        raise InvalidError(name, f"it has {len(code):,} characters, and a language's code at most {LONGEST}")
+    check_name(name, code, "a language's code")
     return code
 
 

@@ -269,6 +269,7 @@ def test_a_version_whose_manifest_is_gone_is_still_told_from_a_run(
     (copy / "manifest.json").unlink()
     for verb, *options in (["translate", "--input", os.devnull], ["info"]):
         assert failed(capsys, verb, copy, *options) == (
-            "it is missing; name a directory that `keras-transformer export` wrote, or copy the version "
-            "again from where it came, or export it again"
+            f"{copy} cannot be used as an exported version:\n"
+            "  manifest.json: it is missing; name a directory that `keras-transformer export` wrote, or copy "
+            "the version again from where it came, or export it again"
         )

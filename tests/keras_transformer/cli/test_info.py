@@ -12,7 +12,6 @@ import pytest
 from keras_transformer import TranslationModel, __version__
 from keras_transformer.cli import main
 from keras_transformer.text.phrasebook import phrasebook
-from tests.keras_transformer.cli.failing import failed
 
 RECIPE = ["--tokens", "512", "--max-tokens", "64", "--vocabulary", "400", "--precision", "float32",
           "--steps", "4", "--warm-up", "1", "--validate-every", "2"]  # fmt: skip
@@ -33,6 +32,15 @@ def told(capsys: pytest.CaptureFixture[str], path: Path) -> dict[str, Any]:
     capsys.readouterr()
     assert main(["info", str(path), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
+
+
+def failed(capsys: pytest.CaptureFixture[str], path: Path) -> str:
+    """All that it says, having failed."""
+    capsys.readouterr()
+    assert main(["info", str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err.removeprefix("keras-transformer info: ").rstrip("\n")
 
 
 def test_of_a_finished_run_it_tells_everything(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,16 +160,14 @@ def test_it_loads_neither_keras_nor_tensorflow(run: Path, name: str) -> None:
 
 def test_what_is_no_model_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     missing = tmp_path / "missing"
-    assert (
-        failed(capsys, "info", missing) == f"{missing} does not exist: name a run directory or a .keras file."
-    )
-    assert failed(capsys, "info", tmp_path) == f"{tmp_path} holds no run: there is no run.json in it."
+    assert failed(capsys, missing) == f"{missing} does not exist: name a run directory or a .keras file."
+    assert failed(capsys, tmp_path) == f"{tmp_path} holds no run: there is no run.json in it."
     text = tmp_path / "a.txt"
     text.write_text("a text")
-    assert failed(capsys, "info", text) == f"{text} is no .keras file, or is damaged: File is not a zip file."
+    assert failed(capsys, text) == f"{text} is no .keras file, or is damaged: File is not a zip file."
     other = tmp_path / "other.keras"
     keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).save(other)
-    assert failed(capsys, "info", other) == f"{other} holds a Sequential, not a TranslationModel."
+    assert failed(capsys, other) == f"{other} holds a Sequential, not a TranslationModel."
 
 
 def test_a_damaged_file_of_a_run_is_told_by_its_name(
@@ -169,7 +175,7 @@ def test_a_damaged_file_of_a_run_is_told_by_its_name(
 ) -> None:
     damaged = copied(run, tmp_path / "run", "history.json")
     (damaged / "history.json").write_text('[{"step": ')
-    assert failed(capsys, "info", damaged).startswith(f"{damaged}/history.json is damaged: Expecting value")
+    assert failed(capsys, damaged).startswith(f"{damaged}/history.json is damaged: Expecting value")
 
 
 @pytest.mark.parametrize(
@@ -188,6 +194,6 @@ def test_a_file_of_a_run_that_holds_something_else_is_told_by_its_name(
 ) -> None:
     damaged = copied(run, tmp_path / "run", name)
     (damaged / name).write_text(content)
-    said = failed(capsys, "info", damaged)
+    said = failed(capsys, damaged)
     assert said.startswith(f"{damaged}/{name} is damaged{why}")
     assert "\n" not in said

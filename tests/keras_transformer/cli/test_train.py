@@ -153,21 +153,18 @@ def test_a_damaged_recipe_is_told(half_way: Path, capsys: pytest.CaptureFixture[
 
 
 def test_damaged_held_out_pairs_are_told_and_prepared_again_as_it_is_said(
-    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    half_way: Path, trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(trained, run)
-    damaged = run / "valid.jsonl"
+    damaged = half_way / "valid.jsonl"
     damaged.write_bytes(b'["un", "one"]\n["deux"]\n')
-    assert failed(capsys, "train", "--run", run, "--resume") == (
+    assert failed(capsys, "train", "--run", half_way, "--resume") == (
         f"{damaged} is damaged (line 2 is not two texts): remove recipe.json beside it, and "
         "`train --resume` prepares the run again from its corpus."
     )
-    (run / "recipe.json").unlink()
-    assert main(["train", "--run", str(run), "--resume"]) == 0
-    prepared = ("valid.jsonl", "recipe.json", "cleaning.json", "tokens/source.ids", "tokens/target.ids")
-    for name in (*prepared, "history.json"):
-        assert (run / name).read_bytes() == (trained / name).read_bytes(), name
+    (half_way / "recipe.json").unlink()
+    assert main(["train", "--run", str(half_way), "--resume"]) == 0
+    for name in ("valid.jsonl", "recipe.json", "history.json", "tokens/source.ids", "tokens/target.ids"):
+        assert (half_way / name).read_bytes() == (trained / name).read_bytes(), name
 
 
 @pytest.mark.parametrize("content", ["[]", '{"format": 1}'])
