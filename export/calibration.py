@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from export.onnx_graph import Graph
 from export.products import HIGHEST, LOWEST, Observed, Range
-from export.runtimes.scheduler_onnx import part_name
-from export.runtimes.silent import onnxruntime
-from export.scheduler_onnx import WRITTEN, decoder, encoder
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.translation import TranslationModel
+from keras_transformer.onnx.graph import Graph
+from keras_transformer.onnx.networks import WRITTEN, decoder, encoder
+from keras_transformer.onnx.scheduler import part_name
+from keras_transformer.onnx.silent import onnxruntime
 
 ROWS = 8  # at once: the caches of more take memory
 

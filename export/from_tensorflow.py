@@ -21,11 +21,11 @@ from tf2onnx.optimizer.merge_duplicated_nodes_optimizer import MergeDuplicatedNo
 from tf2onnx.optimizer.reshape_optimizer import ReshapeOptimizer
 
 from export.onnx_constants import place_constants
-from export.onnx_file import write_onnx
 from export.onnx_operators import HANDLERS
 from export.onnx_rewrites import simplify
 from keras_transformer import __version__
 from keras_transformer.models.translation import PAD_ID, TranslationModel
+from keras_transformer.onnx.file import write_onnx
 
 FLOAT = TensorProto.FLOAT
 OPSET, IR_VERSION = 18, 8  # the highest opset that tf2onnx writes, and what goes with it

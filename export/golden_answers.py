@@ -10,8 +10,7 @@ import tensorflow as tf
 
 from export.golden import Golden
 from export.golden_sentences import Sentence
-from keras_transformer.models.loops import Search
-from keras_transformer.models.translate import search_ids
+from keras_transformer.models.loops import Search, looped
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.batches import padded
 from keras_transformer.text.tokenizer import Tokenizer
@@ -31,7 +30,8 @@ def golden_answers(
     """
     rows = tokenizer.encode_source([each.source for each in sentences], model.network.max_length)
     search = Search(tokenizer.bos_id, tokenizer.eos_id)
-    said = [ids for (ids,) in search_ids(model, rows, search, batch_tokens=BATCH_TOKENS)]
+    longest = model.network.max_length
+    said = [ids for (ids,) in looped(model, rows, search, longest, batch_tokens=BATCH_TOKENS)]
     del model.loops[search]  # its graphs are large, and nobody asks it again
     texts = tokenizer.decode_target(said)
     figures = _figures(model, rows, said, tokenizer.bos_id)

@@ -12,8 +12,10 @@ import tensorflow as tf
 from keras_transformer.decoding.greedy import Step, greedy_stretch
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.layers.decoder import DecoderCache
-from keras_transformer.models.loops import STRETCH, taken, with_target
+from keras_transformer.models.loops import with_target
 from keras_transformer.models.translation import DecodingState
+
+STRETCH = 8  # steps between two looks at which rows have ended
 
 
 class Answers(NamedTuple):
@@ -50,11 +52,11 @@ def greedy_answers(
             tf.gather(done.token, kept),
             tf.concat([said, tf.scatter_nd(rows[:, None], done.tokens, [batch, STRETCH])], axis=1),
             tf.concat([found, tf.scatter_nd(rows[:, None], log_probs, [batch, STRETCH])], axis=1),
-            taken(state._replace(cache=cache), kept).cache,
+            _taken(state._replace(cache=cache), kept).cache,
         )
 
     rows = tf.cast(tf.where(limits > 0)[:, 0], tf.int32)
-    cache = taken(state, rows).cache
+    cache = _taken(state, rows).cache
     token = tf.fill([tf.size(rows)], start_id)
     start = (tf.constant(0), rows, token, tf.zeros([batch, 0], tf.int32), tf.zeros([batch, 0]), cache)
     *_, said, found, _ = tf.while_loop(_any_left, stretch, start, shape_invariants=_shapes(cache))
@@ -77,6 +79,11 @@ def _limits(source: Any, end_id: int, max_length: int) -> Any:
 
 def _any_left(first: Any, rows: Any, *_: Any) -> Any:
     return tf.size(rows) > 0
+
+
+def _taken(state: DecodingState, rows: Any) -> DecodingState:
+    """These rows of it."""
+    return state._replace(cache=tf.nest.map_structure(lambda part: tf.gather(part, rows), state.cache))
 
 
 def _one_more(part: Any) -> Any:

@@ -56,7 +56,7 @@ class Graph:
     def attended(self, source: Sequence[int], target: Sequence[int]) -> Attended:
         """One at a time."""
         if self._session is None:
-            from export.runtimes.scheduler_onnx import session  # noqa: PLC0415 (the library, when it is needed)
+            from keras_transformer.onnx.scheduler import session  # noqa: PLC0415 (the library, when it is needed)
 
             self._session = session(self._path)
             self._close()

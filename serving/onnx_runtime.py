@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from export.runtimes.scheduler_onnx import SchedulerOnnx, Slots
+from export.runtimes.scheduler_onnx import SchedulerOnnx
 from keras_transformer.decoding.lengths import longest_answer
+from keras_transformer.onnx.scheduler import Slots
 from serving.runtime import LogProbs, Tokens
 
 

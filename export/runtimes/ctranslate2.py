@@ -6,7 +6,7 @@ from pathlib import Path
 
 import ctranslate2
 
-from export.runtimes.answer import Answer
+from keras_transformer.decoding.answer import Answer
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.text.tokenizer import Tokenizer
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from export.layout import CTRANSLATE2, ONNX, RuntimeName
-from export.runtimes.answer import Runtime
+from export.runtimes.runtime import Runtime
 from keras_transformer.text.tokenizer import Tokenizer
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from onnxruntime_extensions import get_library_path
 
 from export.runtimes.batches import by_length
-from export.runtimes.silent import onnxruntime
+from keras_transformer.onnx.silent import onnxruntime
 from keras_transformer.text.pieces import whole
 
 BATCH_BYTES = 2048  # of text

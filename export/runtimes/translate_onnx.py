@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from export.runtimes.answer import Answer
 from export.runtimes.batches import check_lengths, like_lengths, padded, without_padding
-from export.runtimes.silent import onnxruntime
+from keras_transformer.decoding.answer import Answer
+from keras_transformer.onnx.silent import onnxruntime
 
 BATCH_TOKENS = 512  # of source, padding included: more rows at once bring little, and take memory
 

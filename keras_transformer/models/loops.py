@@ -1,12 +1,11 @@
 """Decoding loops as TensorFlow runs them: one graph for every shape, and XLA for the shapes that keep coming.
 
-A graph is traced once, in about a second, and takes a batch of any shape. Greedy decoding goes through it
-in stretches: between two of them the rows that have ended leave, and the cache grows. XLA is up to twice as
-fast, but it compiles each shape anew, in seconds: only a shape that has come often is worth that.
+A graph is traced once, in about a second, and takes a batch of any shape. XLA is up to twice as fast, but it
+compiles each shape anew, in seconds: only a shape that has come often is worth that.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,16 +14,19 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_transformer.decoding.beam import beam_search
-from keras_transformer.decoding.greedy import Stretch, greedy, greedy_stretch
+from keras_transformer.decoding.greedy import greedy
+from keras_transformer.decoding.lengths import longest_answer
+from keras_transformer.text.batches import padded
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import DecodingState, TranslationModel
 
 COMPILE_AFTER = 100  # batches of a shape
-STRETCH = 8  # steps between two looks at which rows have ended
 LENGTH_STEP = 8  # sources are padded to a multiple of it, so that shapes come again
+BATCH_TOKENS = 2048  # of source, padding included, in a batch; a beam takes its share of it
 
 Ids = NDArray[np.int32]
+Rows = Sequence[Sequence[int]]
 
 
 class Search(NamedTuple):
@@ -60,38 +62,8 @@ class Loop:
         self.seen[shape] += 1
         if self.seen[shape] > COMPILE_AFTER:
             self.compile(*shape)
-        run = self._run.get(shape)
-        if run is None and self.search.beam == 1:
-            return self._in_stretches(source, limits, prefix)[:, None]
-        run = run or self._made((None, None, None, None))
+        run = self._run.get(shape) or self._made((None, None, None, None))
         return run(tf.constant(source), tf.constant(limits), tf.constant(prefix)).numpy()
-
-    def _in_stretches(self, source: Ids, limits: Ids, prefix: Ids) -> Ids:
-        """-> (B, L). Rows that have ended cost nothing more, nor do places of the cache not yet needed."""
-        one = len(source) == 1  # one row does without what pays only for many
-        ids = tf.TensorSpec((1 if one else None, None), tf.int32)
-        encode = self._graph(("encode", one), lambda source: self.model.encode(source, STRETCH), [ids])
-        state = encode(tf.constant(source))
-        proceed = self._graph(("proceed", one), self._proceed, _signature(state))
-        rows, first = np.arange(len(source)), 0
-        said = np.zeros((len(source), -(-int(limits.max(initial=0)) // STRETCH) * STRETCH), np.int32)
-        token = tf.fill([len(source)], self.search.start_id)
-        kept = rows
-        while len(rows):
-            stretch = proceed(state, token, kept, first, limits[rows], prefix[rows])
-            said[rows, first : first + STRETCH] = stretch.tokens.numpy()
-            (kept,) = np.nonzero(~stretch.ended.numpy())
-            rows, token, state, first = rows[kept], stretch.token, stretch.state, first + STRETCH
-        return said
-
-    def _proceed(self, state: Any, token: Any, kept: Any, first: Any, limits: Any, prefix: Any) -> Stretch:
-        """Of what there is the rows that are kept, and a stretch of steps with them."""
-        state, token = taken(state, kept), tf.gather(token, kept)
-        more = tf.maximum(first + STRETCH - tf.shape(state.cache.blocks[0].key)[2], 0)
-        state = with_target(state, lambda part: tf.pad(part, [[0, 0], [0, 0], [0, more], [0, 0]]))
-        return greedy_stretch(
-            self.model.step, state, token, first, STRETCH, self.search.end_id, limits, prefix
-        )
 
     def _graph(self, name: Any, function: Any, signature: Any, compiled: bool = False) -> Any:
         if name not in self._run:
@@ -140,6 +112,52 @@ class Loop:
         ).tokens
 
 
+def looped(
+    model: "TranslationModel",
+    rows: Rows,
+    search: Search,
+    most: int,
+    prefixes: Rows | None = None,
+    batch_tokens: int = BATCH_TOKENS,
+) -> list[list[list[int]]]:
+    """For each row of source ids its answers, the best first, of `most` tokens at most."""
+    if search not in model.loops:
+        model.loops[search] = Loop(model, search)
+    loop = model.loops[search]
+    found: list[list[list[int]]] = [[] for _ in rows]
+    for chosen in _batches(rows, search, batch_tokens):
+        width = _width(rows[chosen[0]])
+        source = padded([rows[row] for row in chosen], min(width, model.network.max_length))
+        length = min(longest_answer(width), most)
+        limits = np.array([min(longest_answer(len(rows[row])), most) for row in chosen], np.int32)
+        begins = [[] if prefixes is None else prefixes[row] for row in chosen]
+        answers = loop(source, limits, padded(begins, max(map(len, begins))), length)
+        for row, limit, beams in zip(chosen, limits, answers, strict=True):
+            found[row] = [_said(ids[:limit], search.end_id) for ids in beams]
+    return found
+
+
+def _batches(rows: Rows, search: Search, batch_tokens: int) -> Iterator[list[int]]:
+    """The places of rows of like length, the longest first."""
+    order = [place for place, row in enumerate(rows) if list(row) != [search.end_id]]
+    order.sort(key=lambda place: len(rows[place]), reverse=True)
+    while order:
+        size = max(1, batch_tokens // (_width(rows[order[0]]) * search.beam))
+        yield order[:size]
+        order = order[size:]
+
+
+def _width(longest: Sequence[int]) -> int:
+    """What a batch is padded to whose longest row this is."""
+    return -(-len(longest) // LENGTH_STEP) * LENGTH_STEP
+
+
+def _said(ids: Ids, end_id: int) -> list[int]:
+    """Up to and with the end; what was never said is 0."""
+    said: list[int] = ids.tolist()
+    return said[: said.index(end_id) + 1] if end_id in said else said
+
+
 def repeated(state: "DecodingState", times: int) -> "DecodingState":
     """Every row `times` times, beside each other."""
     cache = tf.nest.map_structure(lambda rows: tf.repeat(rows, times, axis=0), state.cache)
@@ -157,26 +175,3 @@ def with_target(state: "DecodingState", change: Callable[[Any], Any]) -> "Decodi
         block._replace(key=change(block.key), value=change(block.value)) for block in state.cache.blocks
     )
     return state._replace(cache=state.cache._replace(blocks=blocks))
-
-
-def taken(state: "DecodingState", rows: Any) -> "DecodingState":
-    """These rows of it."""
-    return state._replace(cache=tf.nest.map_structure(lambda part: tf.gather(part, rows), state.cache))
-
-
-def _signature(state: "DecodingState") -> list[Any]:
-    """What _proceed takes: any number of rows, of positions and of source tokens."""
-    cache = tf.nest.map_structure(
-        lambda part: tf.TensorSpec((None, part.shape[1], None, part.shape[3]), part.dtype), state.cache
-    )
-    mask = tf.TensorSpec((None, 1, 1, None), tf.bool)
-    output = tf.nest.map_structure(lambda part: tf.TensorSpec(part.shape, part.dtype), state.output)
-    row = tf.TensorSpec((None,), tf.int32)
-    return [
-        state._replace(cache=cache._replace(memory_mask=mask), output=output),
-        row,
-        tf.TensorSpec((None,), tf.int64),
-        tf.TensorSpec((), tf.int32),
-        row,
-        tf.TensorSpec((None, None), tf.int32),
-    ]

@@ -1,24 +1,18 @@
 """Texts through a model: sorted by length, batched within a budget of tokens, decoded, put back in order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from keras_transformer.decoding.lengths import longest_answer
-from keras_transformer.models.loops import LENGTH_STEP, Ids, Loop, Search
+from keras_transformer.models.loops import Rows, Search, looped
+from keras_transformer.models.packed import Packed
 from keras_transformer.models.scoring import Scorer
-from keras_transformer.text.batches import padded
+from keras_transformer.onnx.networks import refusal
 from keras_transformer.text.sentences import divided
 from keras_transformer.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import TranslationModel
-
-BATCH_TOKENS = 2048  # of source, padding included, in a batch; a beam takes its share of it
-
-Rows = Sequence[Sequence[int]]
 
 
 class Hypothesis(NamedTuple):
@@ -98,57 +92,31 @@ def search_ids(
     search: Search,
     max_tokens: int | None = None,
     prefixes: Rows | None = None,
-    batch_tokens: int = BATCH_TOKENS,
 ) -> list[list[list[int]]]:
     """For each row of source ids its answers, the best first, each with its end if it came to one.
 
     A row may have so many tokens as it would have alone, whatever stands beside it. One that says nothing but
-    its end has nothing to translate, and no answer.
+    its end has nothing to translate, and no answer. Greedy answers come from ONNX Runtime if its attention
+    takes the network's heads, all others from TensorFlow.
     """
     if search.beam < 1:
         raise ValueError(f"beam must be at least 1; got {search.beam}.")
     if max_tokens is not None and max_tokens < 1:
         raise ValueError(f"max_tokens must be at least 1; got {max_tokens}.")
     most = min(max_tokens or model.network.max_length, model.network.max_length)
-    if search not in model.loops:
-        model.loops[search] = Loop(model, search)
-    loop = model.loops[search]
-    found: list[list[list[int]]] = [[] for _ in rows]
-    for chosen in _batches(rows, search, batch_tokens):
-        width = _width(rows[chosen[0]])
-        source = padded([rows[row] for row in chosen], min(width, model.network.max_length))
-        length = min(longest_answer(width), most)
-        limits = np.array([min(longest_answer(len(rows[row])), most) for row in chosen], np.int32)
-        begins = [[] if prefixes is None else prefixes[row] for row in chosen]
-        answers = loop(source, limits, padded(begins, max(map(len, begins))), length)
-        for row, limit, beams in zip(chosen, limits, answers, strict=True):
-            found[row] = [_said(ids[:limit], search.end_id) for ids in beams]
-    return found
+    if search.beam == 1 and refusal(model.network) is None:
+        return [[answer] if answer else [] for answer in _packed(model).greedy(rows, search, most, prefixes)]
+    return looped(model, rows, search, most, prefixes)
 
 
-def _batches(rows: Rows, search: Search, batch_tokens: int) -> Iterator[list[int]]:
-    """The places of rows of like length, the longest first."""
-    order = [place for place, row in enumerate(rows) if list(row) != [search.end_id]]
-    order.sort(key=lambda place: len(rows[place]), reverse=True)
-    while order:
-        size = max(1, batch_tokens // (_width(rows[order[0]]) * search.beam))
-        yield order[:size]
-        order = order[size:]
-
-
-def _width(longest: Sequence[int]) -> int:
-    """What a batch is padded to whose longest row this is."""
-    return -(-len(longest) // LENGTH_STEP) * LENGTH_STEP
+def _packed(model: "TranslationModel") -> Packed:
+    if model.packed is None:
+        model.packed = Packed(model)
+    return model.packed
 
 
 def _best(answers: list[list[int]]) -> list[int]:
     return answers[0] if answers else []
-
-
-def _said(ids: Ids, end_id: int) -> list[int]:
-    """Up to and with the end; what was never said is 0."""
-    said: list[int] = ids.tolist()
-    return said[: said.index(end_id) + 1] if end_id in said else said
 
 
 def _encoded(model: "TranslationModel", texts: Sequence[str]) -> tuple[Tokenizer, list[list[int]]]:

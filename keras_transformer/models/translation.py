@@ -72,6 +72,7 @@ class TranslationModel(keras.Model):
         self.lengths = lengths
         self.seed = seed
         self.loops: dict[Any, Any] = {}  # decoding loops, by what they search for
+        self.packed: Any = None
         self.scorer: Any = None
         policy = self.dtype_policy
 

@@ -7,12 +7,12 @@ import keras
 import numpy as np
 import onnx
 
-from export.runtimes.answer import Answer
 from keras_transformer import Tokenizer, TranslationModel
-from keras_transformer.models.loops import Search
+from keras_transformer.decoding.answer import Answer
+from keras_transformer.models.loops import Search, looped
 from keras_transformer.models.network import Network
 from keras_transformer.models.scoring import Scorer
-from keras_transformer.models.translate import search_ids, translate_ids
+from keras_transformer.models.translate import translate_ids
 from keras_transformer.text.phrasebook import phrasebook
 
 START, END, LONGEST = 2, 3, 60
@@ -78,7 +78,8 @@ def random_rows(vocabulary: int) -> Rows:
 
 def answered(model: TranslationModel, rows: Rows) -> list[Answer]:
     """What Keras says."""
-    found = search_ids(model, [row or [END] for row in rows], Search(START, END))
+    longest = model.network.max_length
+    found = looped(model, [row or [END] for row in rows], Search(START, END), longest)
     said = [answers[0] if answers else [] for answers in found]
     pairs = [(row, answer) for row, answer in zip(rows, said, strict=True) if answer]
     scored = iter(Scorer(model)(pairs, START))

@@ -8,9 +8,9 @@ import onnxruntime
 import pytest
 
 from export.attention_onnx import write_attention_onnx
-from export.runtimes.answer import Answer
 from export.runtimes.batches import padded
 from keras_transformer import TranslationModel
+from keras_transformer.decoding.answer import Answer
 from keras_transformer.models.scoring import Scorer
 
 from .hostile import END, SETTINGS, START, Rows, answered, graphs, random_model, random_rows

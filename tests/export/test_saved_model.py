@@ -12,11 +12,11 @@ import tensorflow as tf
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 from tensorflow.python.eager import context
 
-from export.runtimes.answer import Answer
 from export.runtimes.batches import padded, without_padding
 from export.runtimes.saved_model import SavedModelRuntime
 from export.saved_model import write_saved_model
 from keras_transformer import TranslationModel
+from keras_transformer.decoding.answer import Answer
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences
 

@@ -10,15 +10,17 @@ import onnxruntime
 import pytest
 
 from export.calibration import observed_ranges
-from export.onnx_graph import Graph
-from export.products import Float32, Int8, Range
-from export.runtimes.scheduler_onnx import SchedulerOnnx, Slots
-from export.scheduler_onnx import encoder, write_scheduler_onnx
+from export.products import Int8, Range
+from export.runtimes.scheduler_onnx import SchedulerOnnx
+from export.scheduler_onnx import write_scheduler_onnx
 from keras_transformer import TranslationModel
-from keras_transformer.models.loops import Search
+from keras_transformer.models.loops import Search, looped
 from keras_transformer.models.network import Network
 from keras_transformer.models.scoring import Scorer
-from keras_transformer.models.translate import search_ids
+from keras_transformer.onnx.graph import Graph
+from keras_transformer.onnx.networks import encoder
+from keras_transformer.onnx.products import Float32
+from keras_transformer.onnx.scheduler import Slots
 from tests.export.weights import enliven
 
 START, END = 2, 3
@@ -41,7 +43,8 @@ def sources(count: int, longest: int = 20, vocabulary: int = 100) -> list[list[i
 
 
 def said_by(model: TranslationModel, rows: list[list[int]]) -> list[list[int]]:
-    return [answers[0] if answers else [] for answers in search_ids(model, rows, Search(START, END))]
+    """In TensorFlow."""
+    return [answers[0] if answers else [] for answers in looped(model, rows, Search(START, END), LENGTH)]
 
 
 @pytest.fixture(scope="module")

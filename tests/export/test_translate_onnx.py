@@ -15,14 +15,14 @@ import pytest
 import tensorflow as tf
 
 from export.from_tensorflow import Value, from_tensorflow
-from export.onnx_file import write_onnx
-from export.runtimes.answer import Answer
 from export.runtimes.batches import padded, without_padding
 from export.runtimes.translate_onnx import TranslateOnnx
 from export.translate_onnx import write_translate_onnx
 from keras_transformer import TranslationModel
+from keras_transformer.decoding.answer import Answer
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.network import Network
+from keras_transformer.onnx.file import write_onnx
 
 from .hostile import (
     END,

@@ -99,7 +99,7 @@ def test_requests_that_are_not_finished_in_time_are_told_in_the_exit_status(expo
 STUCK = """
 import sys, threading
 from keras_transformer.cli import command
-from export.runtimes.scheduler_onnx import session
+from keras_transformer.onnx.scheduler import session
 import serving.run, serving.versions
 
 def stuck(found, settings):

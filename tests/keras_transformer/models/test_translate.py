@@ -10,13 +10,14 @@ import pytest
 from keras_transformer import TranslationModel
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models import loops
-from keras_transformer.models.loops import Search
+from keras_transformer.models.loops import Search, looped
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import search_ids, translate_ids, translate_sentences
 from keras_transformer.text.batches import padded
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.sentences import Lengths, Parts
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 
 START, END = 2, 3
 
@@ -64,12 +65,26 @@ def test_the_random_model_is_worth_asking(alone: list[list[int]], rows: list[lis
     assert len({tuple(answer) for answer in alone}) > 20
 
 
-@pytest.mark.parametrize("batch_tokens", [1, 50, 4096])
+def spoken(answers: list[list[list[int]]]) -> list[list[int]]:
+    return [[number for number in best if number != END] for (best,) in answers]
+
+
+@pytest.mark.parametrize("count", [2, 60, 120])
 def test_a_sentence_has_the_same_tokens_alone_and_in_any_batch(
+    model: TranslationModel, rows: list[list[int]], alone: list[list[int]], count: int
+) -> None:
+    places = np.random.default_rng(count).permutation(len(rows))[:count].tolist()
+    together = search_ids(model, [rows[place] for place in places], Search(START, END))
+    assert spoken(together) == [alone[place] for place in places]
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 50, 4096])
+def test_the_loop_over_the_layers_says_the_same_in_any_batch(
     model: TranslationModel, rows: list[list[int]], alone: list[list[int]], batch_tokens: int
 ) -> None:
-    together = search_ids(model, rows, Search(START, END), batch_tokens=batch_tokens)
-    assert [[number for number in answer if number != END] for (answer,) in together] == alone
+    longest = model.network.max_length
+    together = looped(model, rows, Search(START, END), longest, batch_tokens=batch_tokens)
+    assert spoken(together) == alone
 
 
 def test_a_sentence_that_does_not_end_is_cut_at_its_own_limit_in_any_batch(
@@ -105,6 +120,43 @@ def test_changed_weights_change_what_is_said(tokenizer: Tokenizer) -> None:
     table[END, 0] = 2.0  # now it ends at once
     model.target_embedding.embeddings.assign(table)
     assert model.translate(["Oui."]) == [""]
+
+
+@pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "XLA"])
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_training_changes_what_is_said_at_once(
+    model: TranslationModel, rows: list[list[int]], jit_compile: bool, optimizer: str
+) -> None:
+    trained, search, longest = model.with_policy("float32"), Search(START, END), model.network.max_length
+    source = padded(rows[:8], max(map(len, rows[:8])))
+    trained.compile(optimizer, LabelSmoothedCrossEntropy(), jit_compile=jit_compile)
+    trained.optimizer.learning_rate = 0.05
+    said = [search_ids(trained, rows[:20], search)]
+    for _ in range(2):
+        trained.fit({"source": source, "target": source[:, ::-1]}, source, verbose=0)
+        said.append(search_ids(trained, rows[:20], search))
+        assert said[-1] == looped(trained, rows[:20], search, longest)
+    assert said[0] != said[1] != said[2]
+
+
+def test_as_long_as_no_weight_changes_the_weights_are_laid_out_once(model: TranslationModel) -> None:
+    own = model.with_policy("float32")
+    said = own.translate(["Merci.", "Non."])
+    assert own.translate(["Non."]) == said[1:]
+    own.set_weights(own.get_weights())  # the same numbers
+    assert own.translate(["Merci."]) == said[:1]
+    assert own.packed.times == 1
+    bias = own.decoder.blocks[0].feed_forward.outer.bias
+    bias.assign_add(8.0 * np.arange(bias.shape[0]))
+    assert own.translate(["Merci."]) != said[:1]
+    bias.assign_sub(8.0 * np.arange(bias.shape[0]))
+    assert own.translate(["Merci."]) == said[:1]
+    assert own.packed.times == 3
+
+
+def test_a_model_of_another_precision_says_what_its_float32_copy_says(model: TranslationModel) -> None:
+    texts = ["Merci.", "Où est la gare ?", "Je suis étudiant."]
+    assert model.with_policy("mixed_bfloat16").translate(texts) == model.translate(texts)
 
 
 def test_a_sentence_is_translated_as_far_as_the_positions_go(tokenizer: Tokenizer) -> None:
@@ -250,4 +302,4 @@ def test_a_shape_is_compiled_once_it_has_come_often_and_says_the_same(
     for ids in answers:
         said = [[number for number in row if number not in (0, END)] for row in ids[:, 0].tolist()]
         assert said == [alone[place] for place in places]
-    assert loop.traces == 3  # two graphs for every shape, one compiled for this one
+    assert loop.traces == 2  # a graph for every shape, and one compiled for this one

@@ -42,6 +42,11 @@ def write_onnx(model: ModelProto, weights: Mapping[str, Any], path: Path) -> Non
             file.write(bytes(piece))
 
 
+def onnx_bytes(model: ModelProto, weights: Mapping[str, Any]) -> bytes:
+    """The same, for who opens it at once."""
+    return b"".join(map(bytes, _pieces(model, weights)))
+
+
 def _pieces(message: Any, weights: Mapping[str, Any]) -> Iterator[bytes | _Weight]:
     opened = _OPENED.get(type(message), ())
     closed = type(message)()

@@ -1,14 +1,9 @@
-"""What every runtime gives for a source."""
+"""What the runtimes of a version have in common."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-
-class Answer(NamedTuple):
-    """The greedy translation of one source."""
-
-    ids: list[int]  # as they were said, the end included if it came to it; none for a source of no tokens
-    score: float  # the mean log-probability of these, 0 if there are none
+from keras_transformer.decoding.answer import Answer
 
 
 class Runtime(Protocol):

@@ -9,7 +9,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from export.onnx_file import write_onnx
+from keras_transformer.onnx.file import onnx_bytes, write_onnx
 
 INT8, INT32, FLOAT = TensorProto.INT8, TensorProto.INT32, TensorProto.FLOAT
 MICROSOFT = "com.microsoft"  # ONNX Runtime's own operators
@@ -66,6 +66,16 @@ class Graph:
 
     def write(self, directory: Path, suffix: str = "") -> Path:
         """The .onnx file of its name, checked: all of it, or nothing."""
+        path = directory / f"{self.name}{suffix}.onnx"
+        write_onnx(self._checked(), self._weights, path)
+        return path
+
+    def __bytes__(self) -> bytes:
+        """What `write` writes."""
+        return onnx_bytes(self._checked(), self._weights)
+
+    def _checked(self) -> onnx.ModelProto:
+        """The file but for its weights."""
         kinds = {name: helper.np_dtype_to_tensor_dtype(value.dtype) for name, value in self._weights.items()}
         checked = onnx.ModelProto()
         checked.CopyFrom(self._file)
@@ -76,6 +86,4 @@ class Graph:
         written.CopyFrom(self._file)
         for name, value in self._weights.items():
             written.graph.initializer.add(name=name, dims=value.shape, data_type=kinds[name])
-        path = directory / f"{self.name}{suffix}.onnx"
-        write_onnx(written, self._weights, path)
-        return path
+        return written
