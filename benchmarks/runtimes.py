@@ -102,7 +102,7 @@ def _prepared(name: str, scratch: Path, preset: str, batch: str) -> tuple[Callab
 
 def _onnx(directory: Path, source: Any, precision: str) -> Callable[[], Any]:
     from export.runtimes.scheduler_onnx import SchedulerOnnx
-    from keras_transformer.onnx.scheduler import Slots
+    from keras_transformer.onnx.slots import Slots
 
     runtime = SchedulerOnnx(directory, precision)
     slots = Slots(runtime.decoder, len(source), SOURCE, TARGET)

@@ -16,8 +16,8 @@ from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.onnx.graph import Graph
 from keras_transformer.onnx.networks import WRITTEN, decoder, encoder
-from keras_transformer.onnx.scheduler import part_name
 from keras_transformer.onnx.silent import onnxruntime
+from keras_transformer.onnx.slots import part_name
 
 ROWS = 8  # at once: the caches of more take memory
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from export.layout import RuntimeName
 from export.manifest import Version
 from export.runtimes.open import installed, open_runtime
+from keras_transformer.cores import usable_cores
 
 
 class Said(NamedTuple):
@@ -28,7 +29,9 @@ class Translator:
     def __init__(self, version: Version, name: RuntimeName) -> None:
         self._tokenizer = version.tokenizer
         self._longest = version.manifest.limits.source_tokens
-        self._runtime = open_runtime(name, version.directory, version.tokenizer, self._longest)
+        self._runtime = open_runtime(
+            name, version.directory, version.tokenizer, self._longest, usable_cores()
+        )
 
     def translate(self, texts: Sequence[str]) -> list[Said]:
         """In the order given. A text that says nothing has an answer of no tokens."""

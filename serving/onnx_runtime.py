@@ -7,7 +7,7 @@ import numpy as np
 
 from export.runtimes.scheduler_onnx import SchedulerOnnx
 from keras_transformer.decoding.lengths import longest_answer
-from keras_transformer.onnx.scheduler import Slots
+from keras_transformer.onnx.slots import Slots
 from serving.runtime import LogProbs, Tokens
 
 

@@ -37,10 +37,12 @@ def check_installed(libraries: Iterable[str], purpose: str) -> None:
         )
 
 
-def open_runtime(name: RuntimeName, directory: Path, tokenizer: Tokenizer, max_length: int) -> Runtime:
-    """Of a version directory that was checked, on one thread. The runtime takes ids."""
+def open_runtime(
+    name: RuntimeName, directory: Path, tokenizer: Tokenizer, max_length: int, cores: int = 1
+) -> Runtime:
+    """Of a version directory that was checked. The runtime takes ids. TensorFlow's asks nobody for cores."""
     check_installed([name.library], str(name))
-    return _OPENED[name.runtime](name.precision, directory, tokenizer, max_length)
+    return _OPENED[name.runtime](name.precision, directory, tokenizer, max_length, cores)
 
 
 def open_text_runtime(name: RuntimeName, directory: Path) -> TextRuntime:
@@ -51,33 +53,37 @@ def open_text_runtime(name: RuntimeName, directory: Path) -> TextRuntime:
     return TextOnnx(directory / name.file)
 
 
-def _scheduler(precision: str, directory: Path, tokenizer: Tokenizer, max_length: int) -> Runtime:
+def _scheduler(precision: str, directory: Path, tokenizer: Tokenizer, max_length: int, cores: int) -> Runtime:
     from export.runtimes.scheduler_onnx import SchedulerOnnx  # noqa: PLC0415
 
     return SchedulerOnnx(
-        directory / ONNX, precision, tokenizer.bos_id, tokenizer.eos_id, max_length=max_length
+        directory / ONNX, precision, tokenizer.bos_id, tokenizer.eos_id, max_length, workers=cores
     )
 
 
-def _translate(precision: str, directory: Path, tokenizer: Tokenizer, max_length: int) -> Runtime:
+def _translate(precision: str, directory: Path, tokenizer: Tokenizer, max_length: int, cores: int) -> Runtime:
     from export.runtimes.translate_onnx import TranslateOnnx  # noqa: PLC0415
 
-    return TranslateOnnx(directory / ONNX / "translate.onnx")
+    return TranslateOnnx(directory / ONNX / "translate.onnx", cores)
 
 
-def _ctranslate2(precision: str, directory: Path, tokenizer: Tokenizer, max_length: int) -> Runtime:
+def _ctranslate2(
+    precision: str, directory: Path, tokenizer: Tokenizer, max_length: int, cores: int
+) -> Runtime:
     from export.runtimes.ctranslate2 import CTranslate2Runtime  # noqa: PLC0415
 
-    return CTranslate2Runtime(directory / CTRANSLATE2, tokenizer, max_length)
+    return CTranslate2Runtime(directory / CTRANSLATE2, tokenizer, max_length, cores)
 
 
-def _saved_model(precision: str, directory: Path, tokenizer: Tokenizer, max_length: int) -> Runtime:
+def _saved_model(
+    precision: str, directory: Path, tokenizer: Tokenizer, max_length: int, cores: int
+) -> Runtime:
     from export.runtimes.saved_model import SavedModelRuntime  # noqa: PLC0415
 
     return SavedModelRuntime(directory)
 
 
-_OPENED: dict[str, Callable[[str, Path, Tokenizer, int], Runtime]] = {
+_OPENED: dict[str, Callable[[str, Path, Tokenizer, int, int], Runtime]] = {
     "onnx/scheduler": _scheduler,
     "onnx/translate": _translate,
     "ctranslate2": _ctranslate2,

@@ -18,11 +18,12 @@ class SchedulerOnnx(Scheduler):
         end_id: int = 3,
         max_length: int = 1024,
         threads: int = 1,
+        workers: int = 1,
     ) -> None:
-        """`directory` holds the two graphs."""
+        """`directory` holds the two graphs; each of the workers computes with so many threads."""
         self.name = f"onnx/scheduler {precision}"
         encoder, decoder = (
             session(directory / f"{name}{SUFFIXES[precision]}.onnx", threads)
             for name in ("encoder", "decoder")
         )
-        super().__init__(encoder, decoder, start_id, end_id, max_length)
+        super().__init__(encoder, decoder, start_id, end_id, max_length, workers)

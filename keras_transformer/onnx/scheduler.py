@@ -1,10 +1,10 @@
-"""The encoder and the decoder in ONNX Runtime: rows come and go, and their caches are written in place.
+"""Many sources through the encoder and the decoder in ONNX Runtime: where one ends the next begins."""
 
-N slots, B rows, S source length, D width, H heads, K width of a head, L layers of the decoder.
-"""
-
+import threading
 from collections.abc import Iterator, Sequence
-from itertools import groupby, islice
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,121 +14,23 @@ from numpy.typing import NDArray
 from keras_transformer.decoding.answer import Answer
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.onnx.silent import onnxruntime
+from keras_transformer.onnx.slots import Slots
 
-KINDS: dict[str, type[np.generic]] = {"tensor(float)": np.float32, "tensor(int8)": np.int8}
 SLOTS = 64  # more at once are no faster
 
 Rows = Sequence[Sequence[int]]
 
 
-class Slots:
-    """Rows that are being decoded: the first `rows` of the slots are taken, in the order they came.
-
-    All buffers lie still, so that ONNX Runtime is told once for each number of rows where they are.
-    """
-
-    def __init__(self, decoder: Any, slots: int, longest_source: int, longest_answer: int) -> None:
-        """`decoder` is a session of the decoder."""
-        self.rows = 0
-        self._decoder = decoder
-        inputs = {value.name: value for value in decoder.get_inputs()}
-        parts = sum(name.startswith("last") for name in inputs)
-        _, heads, _, head = inputs["cache_key_0"].shape
-        kind = KINDS[inputs["cache_key_0"].type]
-        sizes = {"cache": max(2, longest_answer), "memory": max(2, longest_source)}
-        self._caches: dict[str, NDArray[Any]] = {
-            name: np.zeros((parts, slots, heads, size, head), kind) for name, size in sizes.items()
-        }
-        self._capacities = {kind: np.array(size, np.int32) for kind, size in sizes.items()}
-        self._last = np.zeros((parts, slots, 1, heads * head), np.float32)
-        self._token = np.zeros((slots, 1), np.int32)
-        self._position = np.zeros(slots, np.int32)
-        self._memory_position = np.zeros(slots, np.int32)
-        self._log_prob = np.zeros((slots, 1), np.float32)
-        self._bindings: dict[int, Any] = {}
-
-    @property
-    def free(self) -> int:
-        """How many rows may come."""
-        return len(self._token) - self.rows
-
-    def admit(self, encoded: Sequence[NDArray[Any]], start_id: int) -> None:
-        """Rows behind those that are there, as the encoder gives them."""
-        memory, last = encoded
-        _, rows, _, length, _ = memory.shape
-        new = slice(self.rows, self.rows + rows)
-        self._caches["memory"][:, new, :, :length] = memory
-        self._last[:, new] = last
-        self._memory_position[new] = length - 1
-        self._position[new] = 0
-        self._token[new] = start_id
-        self.rows += rows
-
-    def step(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """-> the next token of each row (B,) and its log-probability (B,).
-
-        Both are views: the next step writes over them.
-        """
-        binding = self._bindings.get(self.rows)
-        if binding is None:
-            binding = self._bindings[self.rows] = self._bound(slice(self.rows))
-        self._decoder.run_with_iobinding(binding)
-        self._position[: self.rows] += 1
-        return self._token[: self.rows, 0], self._log_prob[: self.rows, 0]
-
-    def step_alone(self, row: int) -> tuple[int, float]:
-        """The next token and its log-probability of one row, while the others stand still."""
-        self._decoder.run_with_iobinding(self._bound(slice(row, row + 1)))
-        self._position[row] += 1
-        return int(self._token[row, 0]), float(self._log_prob[row, 0])
-
-    def say(self, row: int, token: int) -> None:
-        """Have a row go on as if this had been its next token."""
-        self._token[row, 0] = token
-
-    def retire(self, row: int) -> None:
-        """A row leaves, and the last one takes its slot."""
-        self.rows -= 1
-        if row == self.rows:
-            return
-        written = {"cache": self._position[self.rows], "memory": self._memory_position[self.rows] + 1}
-        for kind, buffer in self._caches.items():
-            buffer[:, row, :, : written[kind]] = buffer[:, self.rows, :, : written[kind]]
-        self._last[:, row] = self._last[:, self.rows]
-        for values in (self._token, self._position, self._memory_position):
-            values[row] = values[self.rows]
-
-    def _bound(self, rows: slice) -> Any:
-        binding = self._decoder.io_binding()
-
-        def bind(name: str, values: NDArray[Any], written: str | None = None) -> None:
-            place = ("cpu", 0, values.dtype.type, values.shape, values.ctypes.data)
-            binding.bind_input(name, *place)
-            if written is not None:
-                binding.bind_output(written, *place)
-
-        bind("token", self._token[rows], "next")
-        bind("position", self._position[rows])
-        bind("memory_position", self._memory_position[rows])
-        log_prob = self._log_prob[rows]
-        binding.bind_output("log_prob", "cpu", 0, np.float32, log_prob.shape, log_prob.ctypes.data)
-        for kind, buffer in self._caches.items():
-            bind(f"{kind}_capacity", self._capacities[kind])
-            for part in range(len(buffer)):
-                name = f"{kind}_{part_name(part)}"
-                bind(name, buffer[part, rows], f"{name}_written")
-        for part in range(len(self._last)):
-            bind(f"last_{part_name(part)}", self._last[part, rows])
-        return binding
-
-
 class Scheduler:
-    """Many sources at once: SLOTS of them, and where one ends the next begins."""
+    """SLOTS sources at once in each of its workers. A row knows nothing of its neighbours."""
 
-    def __init__(self, encoder: Any, decoder: Any, start_id: int, end_id: int, max_length: int) -> None:
+    def __init__(
+        self, encoder: Any, decoder: Any, start_id: int, end_id: int, max_length: int, workers: int = 1
+    ) -> None:
         """`encoder` and `decoder` are sessions; max_length is the most tokens of an answer."""
         self.encoder, self.decoder = encoder, decoder
         self.start_id, self.end_id, self.max_length = start_id, end_id, max_length
+        self.workers = workers
 
     def translate_ids(self, rows: Rows, prefixes: Rows | None = None) -> list[Answer]:
         """Rows of source ids, each with its end -> their answers, in this order.
@@ -136,68 +38,77 @@ class Scheduler:
         An answer begins with the prefix of its row. The log-probabilities of forced tokens are those of what
         it would have said in their places.
         """
-        answers = [Answer([], 0.0)] * len(rows)
+        prefixes = prefixes or [()] * len(rows)
         # the longest first: what is left at the end is short
-        places = sorted(self._real(rows), key=lambda place: len(rows[place]), reverse=True)
-        if not places:
-            return answers
-        longest = len(rows[places[0]])
-        slots = Slots(self.decoder, min(SLOTS, len(places)), longest, self._limit(longest))
-        waiting = self._encoded(rows, places)
+        asked = [_Going(*each, [], []) for each in zip(range(len(rows)), rows, prefixes, strict=True)]
+        asked = [row for row in asked if list(row.source) not in ([], [self.end_id])]
+        asked.sort(key=lambda row: len(row.source), reverse=True)
+        shares = [asked[first :: self.workers] for first in range(min(self.workers, len(asked)))]
+        answers = [Answer([], 0.0)] * len(rows)
+        for row in chain.from_iterable(self._done(shares)):
+            answers[row.place] = Answer(row.ids, sum(row.log_probs) / len(row.ids))
+        return answers
+
+    def _done(self, shares: "list[list[_Going]]") -> "Iterator[list[_Going]]":
+        """Each share with its answers; one is worked on by who asks, several by a thread each."""
+        if len(shares) < 2:
+            yield from map(self._decode, shares)
+            return
+        ended = threading.Event()
+        with ThreadPoolExecutor(len(shares)) as pool:
+            try:
+                yield from pool.map(partial(self._decode, ended=ended), shares)
+            finally:  # whoever is interrupted waits for no more than a step
+                ended.set()
+
+    def _decode(self, rows: "list[_Going]", ended: threading.Event | None = None) -> "list[_Going]":
+        """The rows, each with its answer; the longest is the first."""
+        longest = len(rows[0].source)
+        slots = Slots(self.decoder, min(SLOTS, len(rows)), longest, self._limit(rows[0]))
+        waiting = self._encoded(rows)
         going: list[_Going] = []
-        while True:
-            for place, encoded in islice(waiting, slots.free):
+        while ended is None or not ended.is_set():
+            for row, encoded in islice(waiting, slots.free):
                 slots.admit(encoded, self.start_id)
-                prefix = () if prefixes is None else prefixes[place]
-                going.append(_Going(place, self._limit(len(rows[place])), prefix, [], []))
+                going.append(row)
             if not going:
-                return answers
+                break
             tokens, log_probs = slots.step()
             for row, token, log_prob in zip(going, tokens.tolist(), log_probs.tolist(), strict=True):
                 row.ids.append(token)
                 row.log_probs.append(log_prob)
-            for place in reversed(range(len(going))):
-                row = going[place]
+            for slot in reversed(range(len(going))):
+                row = going[slot]
                 if len(row.ids) <= len(row.prefix):
                     row.ids[-1] = row.prefix[len(row.ids) - 1]
-                    slots.say(place, row.ids[-1])
-                if row.ids[-1] == self.end_id or len(row.ids) == row.limit:
-                    answers[row.place] = Answer(row.ids, sum(row.log_probs) / len(row.ids))
-                    slots.retire(place)
-                    going[place] = going[-1]
+                    slots.say(slot, row.ids[-1])
+                if row.ids[-1] == self.end_id or len(row.ids) == self._limit(row):
+                    slots.retire(slot)
+                    going[slot] = going[-1]
                     going.pop()
+        return rows
 
-    def _limit(self, source_length: int) -> int:
-        return min(longest_answer(source_length), self.max_length)
+    def _limit(self, row: "_Going") -> int:
+        return min(longest_answer(len(row.source)), self.max_length)
 
-    def _real(self, rows: Rows) -> list[int]:
-        return [place for place, row in enumerate(rows) if list(row) not in ([], [self.end_id])]
-
-    def _encoded(self, rows: Rows, places: list[int]) -> Iterator[tuple[int, list[NDArray[Any]]]]:
-        """Each place with what the encoder gives for it."""
-        for _, group in groupby(places, key=lambda place: len(rows[place])):
-            alike = list(group)
-            for first in range(0, len(alike), SLOTS):
-                chosen = alike[first : first + SLOTS]
-                source = np.array([rows[place] for place in chosen], np.int32)
+    def _encoded(self, rows: "list[_Going]") -> "Iterator[tuple[_Going, list[NDArray[Any]]]]":
+        """Each row with what the encoder gives for it. It takes rows of one length."""
+        for _, group in groupby(rows, key=lambda row: len(row.source)):
+            while alike := list(islice(group, SLOTS)):
+                source = np.array([row.source for row in alike], np.int32)
                 encoded = self.encoder.run(None, {"source": source})
-                for row, place in enumerate(chosen):
-                    yield place, [part[:, row : row + 1] for part in encoded]
+                for place, row in enumerate(alike):
+                    yield row, [part[:, place : place + 1] for part in encoded]
 
 
 class _Going(NamedTuple):
     """A row that is being decoded."""
 
-    place: int
-    limit: int
+    place: int  # among all that were asked
+    source: Sequence[int]
     prefix: Sequence[int]
     ids: list[int]
     log_probs: list[float]
-
-
-def part_name(part: int) -> str:
-    """What the graphs call the part-th of the keys and values of all layers."""
-    return f"{('key', 'value')[part % 2]}_{part // 2}"
 
 
 def session(graph: Path | bytes, threads: int = 1) -> Any:

@@ -20,7 +20,7 @@ from keras_transformer.models.scoring import Scorer
 from keras_transformer.onnx.graph import Graph
 from keras_transformer.onnx.networks import encoder
 from keras_transformer.onnx.products import Float32
-from keras_transformer.onnx.scheduler import Slots
+from keras_transformer.onnx.slots import Slots
 from tests.export.weights import enliven
 
 START, END = 2, 3

@@ -1,0 +1,73 @@
+"""Many sources through the graphs of a model: each gets the answer that it would get alone."""
+
+import threading
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer import TranslationModel
+from keras_transformer.models.loops import Search, looped
+from keras_transformer.models.network import Network
+from keras_transformer.onnx import scheduler
+from keras_transformer.onnx.networks import decoder, encoder
+from keras_transformer.onnx.products import Float32
+from keras_transformer.onnx.scheduler import Scheduler, session
+from tests.export.weights import enliven
+
+START, END, LONGEST = 2, 3, 40
+
+
+@pytest.fixture(scope="module")
+def model() -> TranslationModel:
+    keras.utils.set_random_seed(4)
+    model = TranslationModel(Network(2, 2, 16, 24, 2, max_length=LONGEST), 100)
+    model.build()
+    enliven(model)
+    return model
+
+
+@pytest.fixture(scope="module")
+def sessions(model: TranslationModel) -> list[Any]:
+    return [session(bytes(make(model, Float32()))) for make in (encoder, decoder)]
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[list[int]]:
+    rng = np.random.default_rng(7)
+    return [[*rng.integers(4, 100, rng.integers(1, 20)).tolist(), END] for _ in range(150)]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+@pytest.mark.parametrize("slots", [1, 5, 64])
+def test_however_many_work_at_once_a_source_has_the_answer_it_has_alone(
+    sessions: list[Any], rows: list[list[int]], workers: int, slots: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = [Scheduler(*sessions, START, END, LONGEST).translate_ids([row])[0] for row in rows]
+    monkeypatch.setattr(scheduler, "SLOTS", slots)
+    together = Scheduler(*sessions, START, END, LONGEST, workers)
+    assert together.translate_ids(rows) == alone  # the scores too, bit for bit
+    assert together.translate_ids(rows[:3]) == alone[:3]
+    assert together.translate_ids([]) == []
+
+
+def test_an_answer_begins_as_it_is_told_and_ends_at_its_limit_as_in_the_loop_over_the_layers(
+    model: TranslationModel, sessions: list[Any], rows: list[list[int]]
+) -> None:
+    begins = [[], [7], [8, 9, 10, 11], [5, END], [6] * 9]
+    prefixes = [begins[place % len(begins)] for place in range(len(rows))]
+    expected = looped(model, rows, Search(START, END), 6, prefixes)
+    found = Scheduler(*sessions, START, END, 6, workers=2).translate_ids(rows, prefixes)
+    assert [[answer.ids] for answer in found] == expected
+    assert all(answer.ids[: len(begin)] == begin[:6] for answer, begin in zip(found, prefixes, strict=True))
+
+
+def test_one_worker_that_fails_ends_the_others_and_is_told(
+    sessions: list[Any], rows: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "SLOTS", 1)
+    before = threading.active_count()
+    with pytest.raises(Exception, match="indices element out of data bounds"):
+        Scheduler(*sessions, START, END, LONGEST, workers=2).translate_ids([[100, END], *rows])
+    assert threading.active_count() == before
