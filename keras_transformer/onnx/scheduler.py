@@ -17,6 +17,7 @@ from keras_transformer.onnx.silent import onnxruntime
 from keras_transformer.onnx.slots import Slots
 
 SLOTS = 64  # more at once are no faster
+ENCODED = 384  # source tokens; what the encoder makes of more at once does not stay near the processor
 
 Rows = Sequence[Sequence[int]]
 
@@ -93,8 +94,8 @@ class Scheduler:
 
     def _encoded(self, rows: "list[_Going]") -> "Iterator[tuple[_Going, list[NDArray[Any]]]]":
         """Each row with what the encoder gives for it. It takes rows of one length."""
-        for _, group in groupby(rows, key=lambda row: len(row.source)):
-            while alike := list(islice(group, SLOTS)):
+        for length, group in groupby(rows, key=lambda row: len(row.source)):
+            while alike := list(islice(group, max(1, ENCODED // length))):
                 source = np.array([row.source for row in alike], np.int32)
                 encoded = self.encoder.run(None, {"source": source})
                 for place, row in enumerate(alike):
