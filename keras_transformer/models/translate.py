@@ -1,18 +1,16 @@
-"""Texts through a model: sorted by length, batched within a budget of tokens, decoded, put back in order."""
+"""Texts through a model: into ids, through a search, into text again, in the order given."""
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from keras_transformer.models.loops import Rows, Search, looped
 from keras_transformer.models.packed import Packed
 from keras_transformer.models.scoring import Scorer
+from keras_transformer.models.translation import TranslationModel
 from keras_transformer.onnx.networks import refusal
 from keras_transformer.text.sentences import divided
 from keras_transformer.text.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from keras_transformer.models.translation import TranslationModel
 
 
 class Hypothesis(NamedTuple):
@@ -26,7 +24,7 @@ class Hypothesis(NamedTuple):
 
 
 def translate(
-    model: "TranslationModel", texts: Sequence[str], beam: int = 1, length_penalty: float = 1.0
+    model: TranslationModel, texts: Sequence[str], beam: int = 1, length_penalty: float = 1.0
 ) -> list[str]:
     """The best answer to each text, in the order given; one of several sentences is put together again."""
     count = _tokenizer(model, texts).count_source
@@ -37,7 +35,7 @@ def translate(
 
 
 def translate_sentences(
-    model: "TranslationModel", sentences: Sequence[str], beam: int = 1, length_penalty: float = 1.0
+    model: TranslationModel, sentences: Sequence[str], beam: int = 1, length_penalty: float = 1.0
 ) -> list[str]:
     """The best answer to each, taken as it is."""
     tokenizer, rows = _encoded(model, sentences)
@@ -47,7 +45,7 @@ def translate_sentences(
 
 
 def hypotheses(
-    model: "TranslationModel",
+    model: TranslationModel,
     texts: Sequence[str],
     beam: int = 1,
     length_penalty: float = 1.0,
@@ -80,14 +78,14 @@ def hypotheses(
     return [[hypothesis(answer) for answer in answers] for answers in found]
 
 
-def translate_ids(model: "TranslationModel", rows: Rows, start_id: int, end_id: int) -> list[list[int]]:
+def translate_ids(model: TranslationModel, rows: Rows, start_id: int, end_id: int) -> list[list[int]]:
     """Each row of source ids translated into target ids, greedily, without start and end."""
     found = search_ids(model, rows, Search(start_id, end_id))
     return [_spoken(_best(answers), end_id) for answers in found]
 
 
 def search_ids(
-    model: "TranslationModel",
+    model: TranslationModel,
     rows: Rows,
     search: Search,
     max_tokens: int | None = None,
@@ -96,20 +94,20 @@ def search_ids(
     """For each row of source ids its answers, the best first, each with its end if it came to one.
 
     A row may have so many tokens as it would have alone, whatever stands beside it. One that says nothing but
-    its end has nothing to translate, and no answer. Greedy answers come from ONNX Runtime if its attention
-    takes the network's heads, all others from TensorFlow.
+    its end has nothing to translate, and no answer. Greedy answers come from ONNX Runtime; TensorFlow gives
+    those of beams, of a network that ONNX Runtime cannot take, and of a subclass, whose step may be its own.
     """
     if search.beam < 1:
         raise ValueError(f"beam must be at least 1; got {search.beam}.")
     if max_tokens is not None and max_tokens < 1:
         raise ValueError(f"max_tokens must be at least 1; got {max_tokens}.")
     most = min(max_tokens or model.network.max_length, model.network.max_length)
-    if search.beam == 1 and refusal(model.network) is None:
+    if search.beam == 1 and type(model) is TranslationModel and refusal(model.network) is None:
         return [[answer] if answer else [] for answer in _packed(model).greedy(rows, search, most, prefixes)]
     return looped(model, rows, search, most, prefixes)
 
 
-def _packed(model: "TranslationModel") -> Packed:
+def _packed(model: TranslationModel) -> Packed:
     if model.packed is None:
         model.packed = Packed(model)
     return model.packed
@@ -119,12 +117,12 @@ def _best(answers: list[list[int]]) -> list[int]:
     return answers[0] if answers else []
 
 
-def _encoded(model: "TranslationModel", texts: Sequence[str]) -> tuple[Tokenizer, list[list[int]]]:
+def _encoded(model: TranslationModel, texts: Sequence[str]) -> tuple[Tokenizer, list[list[int]]]:
     tokenizer = _tokenizer(model, texts)
     return tokenizer, tokenizer.encode_source(texts, model.network.max_length)
 
 
-def _tokenizer(model: "TranslationModel", texts: Sequence[str]) -> Tokenizer:
+def _tokenizer(model: TranslationModel, texts: Sequence[str]) -> Tokenizer:
     if isinstance(texts, str):
         raise TypeError(f"translate takes a list of texts; got the text {texts[:40]!r}. Put it into a list.")
     if model.tokenizer is None:

@@ -22,6 +22,16 @@ ENCODED = 384  # source tokens; what the encoder makes of more at once does not 
 Rows = Sequence[Sequence[int]]
 
 
+class _Row(NamedTuple):
+    """A source, and what is said to it."""
+
+    place: int  # among all that were asked
+    source: Sequence[int]
+    prefix: Sequence[int]
+    ids: list[int]
+    log_probs: list[float]
+
+
 class Scheduler:
     """SLOTS sources at once in each of its workers. A row knows nothing of its neighbours."""
 
@@ -41,7 +51,7 @@ class Scheduler:
         """
         prefixes = prefixes or [()] * len(rows)
         # the longest first: what is left at the end is short
-        asked = [_Going(*each, [], []) for each in zip(range(len(rows)), rows, prefixes, strict=True)]
+        asked = [_Row(*each, [], []) for each in zip(range(len(rows)), rows, prefixes, strict=True)]
         asked = [row for row in asked if list(row.source) not in ([], [self.end_id])]
         asked.sort(key=lambda row: len(row.source), reverse=True)
         shares = [asked[first :: self.workers] for first in range(min(self.workers, len(asked)))]
@@ -50,7 +60,7 @@ class Scheduler:
             answers[row.place] = Answer(row.ids, sum(row.log_probs) / len(row.ids))
         return answers
 
-    def _done(self, shares: "list[list[_Going]]") -> "Iterator[list[_Going]]":
+    def _done(self, shares: list[list[_Row]]) -> Iterator[list[_Row]]:
         """Each share with its answers; one is worked on by who asks, several by a thread each."""
         if len(shares) < 2:
             yield from map(self._decode, shares)
@@ -62,12 +72,12 @@ class Scheduler:
             finally:  # whoever is interrupted waits for no more than a step
                 ended.set()
 
-    def _decode(self, rows: "list[_Going]", ended: threading.Event | None = None) -> "list[_Going]":
+    def _decode(self, rows: list[_Row], ended: threading.Event | None = None) -> list[_Row]:
         """The rows, each with its answer; the longest is the first."""
         longest = len(rows[0].source)
         slots = Slots(self.decoder, min(SLOTS, len(rows)), longest, self._limit(rows[0]))
         waiting = self._encoded(rows)
-        going: list[_Going] = []
+        going: list[_Row] = []
         while ended is None or not ended.is_set():
             for row, encoded in islice(waiting, slots.free):
                 slots.admit(encoded, self.start_id)
@@ -89,10 +99,10 @@ class Scheduler:
                     going.pop()
         return rows
 
-    def _limit(self, row: "_Going") -> int:
+    def _limit(self, row: _Row) -> int:
         return min(longest_answer(len(row.source)), self.max_length)
 
-    def _encoded(self, rows: "list[_Going]") -> "Iterator[tuple[_Going, list[NDArray[Any]]]]":
+    def _encoded(self, rows: list[_Row]) -> Iterator[tuple[_Row, list[NDArray[Any]]]]:
         """Each row with what the encoder gives for it. It takes rows of one length."""
         for length, group in groupby(rows, key=lambda row: len(row.source)):
             while alike := list(islice(group, max(1, ENCODED // length))):
@@ -100,16 +110,6 @@ class Scheduler:
                 encoded = self.encoder.run(None, {"source": source})
                 for place, row in enumerate(alike):
                     yield row, [part[:, place : place + 1] for part in encoded]
-
-
-class _Going(NamedTuple):
-    """A row that is being decoded."""
-
-    place: int  # among all that were asked
-    source: Sequence[int]
-    prefix: Sequence[int]
-    ids: list[int]
-    log_probs: list[float]
 
 
 def session(graph: Path | bytes, threads: int = 1) -> Any:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -152,6 +153,23 @@ def test_as_long_as_no_weight_changes_the_weights_are_laid_out_once(model: Trans
     bias.assign_sub(8.0 * np.arange(bias.shape[0]))
     assert own.translate(["Merci."]) == said[:1]
     assert own.packed.times == 3
+
+
+class Contrary(TranslationModel):
+    """It says what TranslationModel finds least likely."""
+
+    def step(self, token: Any, position: Any, state: Any) -> tuple[Any, Any]:
+        logits, state = super().step(token, position, state)
+        return -logits, state
+
+
+def test_a_subclass_speaks_by_its_own_step(model: TranslationModel) -> None:
+    contrary = Contrary(model.network, model.source_vocabulary, tokenizer=model.tokenizer)
+    contrary.build()
+    contrary.set_weights(model.get_weights())
+    first = model.hypotheses(["Merci."], max_tokens=1)[0][0].log_probs
+    assert contrary.hypotheses(["Merci."], max_tokens=1)[0][0].log_probs < first
+    assert contrary.translate(["Merci."]) != model.translate(["Merci."])
 
 
 def test_a_model_of_another_precision_says_what_its_float32_copy_says(model: TranslationModel) -> None:
