@@ -40,8 +40,10 @@ class Graph:
         return name
 
     def output(self, name: str, value: str, shape: Shape, kind: int = FLOAT) -> None:
-        """Give `value` to the caller under this name."""
-        self._file.graph.node.append(helper.make_node("Identity", [value], [name], name=name))
+        """Give `value`, made by a node, to the caller. From now on this is its name."""
+        for node in self._file.graph.node:
+            for values in (node.input, node.output):
+                values[:] = [name if each == value else each for each in values]
         self._file.graph.output.append(helper.make_tensor_value_info(name, kind, shape))
 
     def weight(self, name: str, value: NDArray[Any] | np.generic) -> str:

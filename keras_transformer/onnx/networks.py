@@ -54,15 +54,19 @@ def encoder(model: "TranslationModel", products: Products) -> Graph:
     length = graph.node("Shape", source, start=1, end=2)
     here = products.values(graph, positions, "Slice", graph.integers(0), length, graph.integers(0))
     products.table(graph, EMBEDDING, array(model.source_embedding.embeddings))
-    x = _embedded(graph, products, model.source_embedding.scale, source, here, model.network.width)
+    width = model.network.width
+    x = _embedded(graph, products, model.source_embedding.scale, source, here, width)
+    sides = graph.node("Shape", source)
+    sentences, tokens = graph.node("Concat", sides, graph.integers(-1), axis=0), graph.integers(-1, width)
 
     def attention(layer: str, weights: Any, x: str) -> str:
         x = _dense(graph, products, f"{layer}.query_key_value", x, weights.query_key_value_projection)
-        parts = graph.node("Split", x, outputs=3, axis=2, num_outputs=3)
+        parts = graph.node("Split", graph.node("Reshape", x, sentences), outputs=3, axis=2, num_outputs=3)
         x = graph.node("MultiHeadAttention", *parts, domain=MICROSOFT, num_heads=heads)
+        x = graph.node("Reshape", x, tokens)
         return _dense(graph, products, f"{layer}.output", x, weights.output_projection)
 
-    stream = _Stream(graph, model.encoder, x)
+    stream = _Stream(graph, model.encoder, graph.node("Reshape", x, tokens))
     for place, block in enumerate(model.encoder.blocks):
         layer = f"encoder.{place}"
         stream.through(block.self_attention_norm, partial(attention, layer, block.self_attention))
@@ -71,15 +75,16 @@ def encoder(model: "TranslationModel", products: Products) -> Graph:
     kernel = np.concatenate([array(dense.kernel) for dense in projections], axis=1)
     bias = np.concatenate([array(dense.bias) for dense in projections])
     x = products.product(graph, "memory", stream.leave(), kernel, bias)
-    parts, head = 2 * len(projections), model.network.width // heads
-    apart = graph.node("Reshape", x, graph.integers(0, 0, parts, heads, head))
+    parts, head = 2 * len(projections), width // heads
+    shape = graph.node("Concat", sides, graph.integers(parts, heads, head), axis=0)
+    apart = graph.node("Reshape", x, shape)
     turned = graph.node("Transpose", apart, perm=[2, 0, 3, 1, 4])
     names = [name for layer in range(len(projections)) for name in _cache_names("memory", layer)]
     kept = products.cached(graph, turned, names)
-    graph.output("memory", kept, [parts, "batch", heads, "source", head], products.cache_kind)
     end = graph.node("Slice", turned, *map(graph.integers, (-1, 2**31, 3)))
     last = graph.node("Reshape", end, graph.integers(0, 0, 1, -1))
-    graph.output("last", last, [parts, "batch", 1, model.network.width])
+    graph.output("memory", kept, [parts, "batch", heads, "source", head], products.cache_kind)
+    graph.output("last", last, [parts, "batch", 1, width])
     return graph
 
 
@@ -108,28 +113,31 @@ def decoder(model: "TranslationModel", products: Products) -> Graph:
             domain=MICROSOFT, outputs=3, num_heads=heads, kv_num_heads=heads, **kinds,
         )  # fmt: skip
         written.update((name + WRITTEN, (value, shape)) for name, value in zip(names, present, strict=True))
-        return attended
+        return str(graph.node("Reshape", attended, graph.integers(0, -1)))
+
+    def one_token(x: str) -> str:
+        """(B, D) -> (B, 1, D)."""
+        return str(graph.node("Reshape", x, graph.integers(0, 1, -1)))
 
     def self_attention(layer: int, weights: Any, x: str) -> str:
         name = f"decoder.{layer}"
         x = _dense(graph, products, f"{name}.query_key_value", x, weights.query_key_value_projection)
-        x = attend("cache", layer, position, x, "", "")
+        x = attend("cache", layer, position, one_token(x), "", "")
         return _dense(graph, products, f"{name}.output", x, weights.output_projection)
 
     def cross_attention(layer: int, weights: Any, x: str) -> str:
         name = f"decoder.{layer}"
         query = _dense(graph, products, f"{name}.query", x, weights.query_projection)
         last = [graph.input(f"last_{side}_{layer}", ["batch", 1, width]) for side in ("key", "value")]
-        x = attend("memory", layer, memory_position, query, *last)
+        x = attend("memory", layer, memory_position, one_token(query), *last)
         return _dense(graph, products, f"{name}.memory_output", x, weights.output_projection)
 
     positions = products.table(graph, POSITIONS, array(model.positions.table))
-    column = graph.node("Unsqueeze", position, graph.integers(1))
-    here = products.values(graph, positions, "Gather", column)
+    here = products.values(graph, positions, "Gather", position)
     products.table(graph, EMBEDDING, _whole_blocks(array(model.target_embedding.embeddings)))
-    stream = _Stream(
-        graph, model.decoder, _embedded(graph, products, model.target_embedding.scale, token, here, width)
-    )
+    said = graph.node("Reshape", token, graph.integers(-1))
+    x = _embedded(graph, products, model.target_embedding.scale, said, here, width)
+    stream = _Stream(graph, model.decoder, x)
     for place, block in enumerate(model.decoder.blocks):
         stream.through(block.self_attention_norm, partial(self_attention, place, block.self_attention))
         stream.through(block.cross_attention_norm, partial(cross_attention, place, block.cross_attention))
@@ -211,7 +219,7 @@ def _whole_blocks(rows: Array) -> Array:
 
 
 def _highest(graph: Graph, logits: str) -> str:
-    """(B, 1, V) -> (B, 1): the first index of the highest. ArgMax without blocks takes ten times as long."""
+    """(B, V) -> (B, 1): the first index of the highest. ArgMax without blocks takes ten times as long."""
     blocks = graph.node("Reshape", logits, graph.integers(0, -1, BLOCK))
     highest = graph.node("ReduceMax", blocks, graph.integers(2), keepdims=0)
     block = graph.node("ArgMax", highest, axis=1)
@@ -220,10 +228,9 @@ def _highest(graph: Graph, logits: str) -> str:
 
 
 def _log_prob(graph: Graph, logits: str, place: str, vocabulary: int) -> str:
-    """(B, 1, V), (B, 1) -> (B, 1): looked up, since another search would read all of them again."""
+    """(B, V), (B, 1) -> (B, 1): looked up, since another search would read all of them again."""
     if vocabulary % BLOCK:
-        logits = graph.node("Slice", logits, *map(graph.integers, (0, vocabulary, 2)))
-    log_probs = graph.node("LogSoftmax", logits, axis=2)
-    return str(
-        graph.node("GatherND", log_probs, graph.node("Unsqueeze", place, graph.integers(2)), batch_dims=2)
-    )
+        logits = graph.node("Slice", logits, *map(graph.integers, (0, vocabulary, 1)))
+    log_probs = graph.node("LogSoftmax", logits, axis=1)
+    there = graph.node("Unsqueeze", place, graph.integers(2))
+    return str(graph.node("GatherND", log_probs, there, batch_dims=1))

@@ -1,6 +1,6 @@
 """How a graph multiplies: in float32, as the model does, or as an export has it.
 
-D width, N columns, V vocabulary.
+R rows, D width, N columns, V vocabulary.
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ class Products(Protocol):
     suffix: str  # of the file's name, before .onnx
 
     def product(self, graph: Graph, name: str, x: str, kernel: Array, bias: Array | None = None) -> str:
-        """x (..., D) -> (..., N) through kernel (D, N). `name` is that of the product in any precision."""
+        """x (R, D) -> (R, N) through kernel (D, N). `name` is that of the product in any precision."""
         ...
 
     def transposed(self, graph: Graph, name: str, x: str, table: str) -> str:
-        """x (..., D) -> (..., V): a product with a table (V, D) that is in the graph already."""
+        """x (R, D) -> (R, V): a product with a table (V, D) that is in the graph already."""
         ...
 
     def table(self, graph: Graph, name: str, rows: Array) -> str:
@@ -58,8 +58,10 @@ class Float32:
     cache_kind = FLOAT
 
     def product(self, graph: Graph, name: str, x: str, kernel: Array, bias: Array | None = None) -> str:
-        y: str = graph.node("MatMul", x, graph.weight(f"{name}.kernel", kernel))
-        return y if bias is None else graph.node("Add", y, graph.weight(f"{name}.bias", bias))
+        weights = [graph.weight(f"{name}.kernel", kernel)]
+        if bias is not None:
+            weights.append(graph.weight(f"{name}.bias", bias))
+        return str(graph.node("Gemm", x, *weights))
 
     def transposed(self, graph: Graph, name: str, x: str, table: str) -> str:
         return graph.node("MatMul", x, graph.node("Transpose", table, perm=[1, 0]))
