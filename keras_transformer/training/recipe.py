@@ -121,7 +121,7 @@ class Recipe(Settings):
         return 0 < self.patience <= len(bleu) - 1 - bleu.index(max(bleu)) if bleu else False
 
 
-#: The phrasebook's grammar is small, regular and new in every sentence: few pieces, no dropout, three minutes at most.
+#: The phrasebook has a small, regular grammar and no sentence twice: few pieces, no dropout, few steps.
 PHRASEBOOK: dict[str, Any] = {
     "vocabulary": 2000,
     "dropout": 0.0,
