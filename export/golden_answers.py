@@ -28,9 +28,9 @@ def golden_answers(
 
     None of the sentences is blank: to these there is no answer.
     """
-    rows = tokenizer.encode_source([each.source for each in sentences], model.network.max_length)
-    search = Search(tokenizer.bos_id, tokenizer.eos_id)
     longest = model.network.max_length
+    rows = tokenizer.encode_source([each.source for each in sentences], longest)
+    search = Search(tokenizer.bos_id, tokenizer.eos_id)
     said = [ids for (ids,) in looped(model, rows, search, longest, batch_tokens=BATCH_TOKENS)]
     del model.loops[search]  # its graphs are large, and nobody asks it again
     texts = tokenizer.decode_target(said)

@@ -28,6 +28,7 @@ class _Row(NamedTuple):
     place: int  # among all that were asked
     source: Sequence[int]
     prefix: Sequence[int]
+    limit: int  # the most tokens of its answer
     ids: list[int]
     log_probs: list[float]
 
@@ -51,8 +52,11 @@ class Scheduler:
         """
         prefixes = prefixes or [()] * len(rows)
         # the longest first: what is left at the end is short
-        asked = [_Row(*each, [], []) for each in zip(range(len(rows)), rows, prefixes, strict=True)]
-        asked = [row for row in asked if list(row.source) not in ([], [self.end_id])]
+        asked = [
+            _Row(place, source, prefix, min(longest_answer(len(source)), self.max_length), [], [])
+            for place, (source, prefix) in enumerate(zip(rows, prefixes, strict=True))
+            if list(source) not in ([], [self.end_id])
+        ]
         asked.sort(key=lambda row: len(row.source), reverse=True)
         shares = [asked[first :: self.workers] for first in range(min(self.workers, len(asked)))]
         answers = [Answer([], 0.0)] * len(rows)
@@ -75,7 +79,7 @@ class Scheduler:
     def _decode(self, rows: list[_Row], ended: threading.Event | None = None) -> list[_Row]:
         """The rows, each with its answer; the longest is the first."""
         longest = len(rows[0].source)
-        slots = Slots(self.decoder, min(SLOTS, len(rows)), longest, self._limit(rows[0]))
+        slots = Slots(self.decoder, min(SLOTS, len(rows)), longest, rows[0].limit)
         waiting = self._encoded(rows)
         going: list[_Row] = []
         while ended is None or not ended.is_set():
@@ -93,14 +97,11 @@ class Scheduler:
                 if len(row.ids) <= len(row.prefix):
                     row.ids[-1] = row.prefix[len(row.ids) - 1]
                     slots.say(slot, row.ids[-1])
-                if row.ids[-1] == self.end_id or len(row.ids) == self._limit(row):
+                if row.ids[-1] == self.end_id or len(row.ids) == row.limit:
                     slots.retire(slot)
                     going[slot] = going[-1]
                     going.pop()
         return rows
-
-    def _limit(self, row: _Row) -> int:
-        return min(longest_answer(len(row.source)), self.max_length)
 
     def _encoded(self, rows: list[_Row]) -> Iterator[tuple[_Row, list[NDArray[Any]]]]:
         """Each row with what the encoder gives for it. It takes rows of one length."""
