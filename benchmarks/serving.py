@@ -11,7 +11,8 @@ lengths; without --model it is an untrained model, whose answers are about as lo
   throughput  answers a second while four times as many requests are under way as there are rows
   p99         of Poisson arrivals at 30 % of our throughput, from when each should have left; the same at
               30 % of the static side's, which is less, is told beside it
-  alone       a text at a time through gRPC, less the same from ids to ids in the engine
+  alone       a text at a time through gRPC, less the same from ids to ids in the engine; beside it what
+              gRPC adds that has the engine behind it and nothing else
   goodput     the most answers a second within the objective, over loads of 0.5 to 2 times the side's own
               throughput; the objective is twenty times what a text alone takes through ours, and the deadline
               of every call
@@ -142,12 +143,16 @@ class Bench:
 
     def alone(self) -> None:
         """What gRPC and text add to an engine; and with it the objective."""
-        alone, direct = [], []
+        count, ours = self._effort.alone, self._ours
+        alone, bare, direct = [], [], []
         for _ in range(self._effort.turns):
-            alone.append(self._callers.do("alone", self._ours, count=self._effort.alone)["answered"])
-            direct.append(self._ours.direct(self._effort.alone))
+            alone.append(self._callers.do("alone", ours.port, count=count)["answered"])
+            bare.append(self._callers.do("alone", ours.bare_port, count=count)["answered"]["p50"])
+            direct.append(ours.direct(count))
         grpc = [each["p50"] for each in alone]
-        added = [one - other for one, other in zip(grpc, direct, strict=True)]
+        added, least = (
+            [one - other for one, other in zip(side, direct, strict=True)] for side in (grpc, bare)
+        )
         self._objective = OBJECTIVE * statistics.median(grpc)
         self._tell(
             "alone",
@@ -155,6 +160,7 @@ class Bench:
                 "ms p50": _ms(grpc),
                 "ms p99": _ms([each["p99"] for each in alone]),  # nothing that decodes text can be faster
                 "ms added to the engine": _ms(added),
+                "by gRPC and nothing else": _ms(least),
             },
         )
         self._tell("objective", {"ms": _ms([self._objective])})
@@ -207,11 +213,11 @@ class Bench:
 
     def _full(self, side: Side) -> float:
         seconds, rows = self._effort.seconds, UNDER_WAY * side.rows
-        return float(self._callers.do("full", side, under_way=rows, seconds=seconds)["rate"])
+        return float(self._callers.do("full", side.port, under_way=rows, seconds=seconds)["rate"])
 
     def _arrivals(self, side: Side, rate: float, seed: int, timeout: float | None = None) -> Any:
         seconds = self._effort.seconds
-        return self._callers.do("arrivals", side, rate=rate, seconds=seconds, seed=seed, timeout=timeout)
+        return self._callers.do("arrivals", side.port, rate=rate, seconds=seconds, seed=seed, timeout=timeout)
 
     def _turns(self, measured: Callable[[Side, int], Any]) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {name: [] for name in self._sides}

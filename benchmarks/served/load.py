@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from texts import drawn
+from texts import SEED, TEXTS, drawn
 
 from export.manifest import Version, open_version
 from serving.v1 import translation_pb2 as wire
 
 METHOD = "/serving.v1.TranslationService/Translate"
-TEXTS = 2_000
 PROBE = 0.01  # seconds between two looks at whether a server has recovered
 
 
@@ -131,7 +130,7 @@ async def _main(directory: Path) -> None:
     while line := await asyncio.to_thread(sys.stdin.readline):
         asked = json.loads(line)
         task, port = tasks[asked.pop("task")], asked.pop("port")
-        calls = Calls(port, version, asked.get("seed", 1))
+        calls = Calls(port, version, asked.get("seed", SEED))
         print(json.dumps(await task(calls, **asked)), flush=True)
         await calls.close()
 

@@ -67,9 +67,9 @@ class Callers(Process):
         super().__init__("load.py", CALLERS_CORE, directory)
         self.heard()
 
-    def do(self, task: str, side: "Side", **options: Any) -> Any:
-        """What came of it."""
-        return self.ask(json.dumps({"task": task, "port": side.port, **options}))
+    def do(self, task: str, port: int, **options: Any) -> Any:
+        """What came of it, with the server at that port."""
+        return self.ask(json.dumps({"task": task, "port": port, **options}))
 
 
 class Side(Process):
@@ -79,7 +79,7 @@ class Side(Process):
         super().__init__("server.py", SERVER_CORE, name, directory, "--rows", rows, *arguments)
         self.name = name
         self.rows = rows
-        self.port = self.heard()
+        self.port, self.bare_port = self.heard()
 
     def direct(self, count: int) -> float:
         """The median seconds of a text in its engine, one at a time."""

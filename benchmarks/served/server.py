@@ -1,4 +1,4 @@
-"""The server of a side: says its port, answers each line with one, and ends with its input.
+"""The server of a side: says its port and that of bare gRPC, answers each line with one, ends with its input.
 
 "direct N" decodes N texts one by one in its engine, without gRPC: their median in seconds.
 """
@@ -13,8 +13,9 @@ import threading
 import time
 from pathlib import Path
 
+from bare import start_bare
 from engines import NAMES, model
-from texts import drawn
+from texts import SEED, TEXTS, drawn
 
 from export.manifest import Version, open_version
 from serving.limits import Limits
@@ -43,17 +44,19 @@ async def _serve(options: argparse.Namespace) -> None:
     server = Server(Limits())
     port = await server.start("127.0.0.1", 0)
     await server.open(Models([made]))
-    print(json.dumps(port), flush=True)
+    bare, bare_port = await start_bare(made, drawn(version, TEXTS, SEED))
+    print(json.dumps([port, bare_port]), flush=True)
     while line := await asyncio.to_thread(sys.stdin.readline):
         count = int(line.removeprefix("direct"))
         print(json.dumps(await asyncio.to_thread(_direct, made, version, count)), flush=True)
+    await bare.stop(0)
     await server.drain(0)
 
 
 def _direct(made: Model, version: Version, count: int) -> float:
     """From ids to ids."""
     seconds = []
-    for text in drawn(version, count, seed=1):
+    for text in drawn(version, count, SEED):
         (request,) = made.requests([text])
         ended = threading.Event()
         request.on_end = lambda _, ended=ended: ended.set()
