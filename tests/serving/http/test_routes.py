@@ -1,11 +1,13 @@
 """What a caller gets over HTTP, from a real server whose models say what they hear."""
 
 import asyncio
+import gc
 import threading
 from typing import Any
 
 import pytest
 
+from serving.errors import InvalidError
 from serving.http import bodies, routes
 from serving.limits import Limits
 from serving.models import Models
@@ -164,6 +166,25 @@ def test_others_are_answered_while_a_large_body_is_read(
             assert message == "text: it has 65,536 characters, and 5,000 are taken: divide it"
 
     run(scenario)
+
+
+def test_a_body_of_many_small_lists_is_read_without_looking_for_garbage_in_between() -> None:
+    lists = 100_000
+    content = b'{"q": [' + b"[]," * (lists - 1) + b"[]]}"
+    looks: list[str] = []
+
+    def looked(phase: str, about: dict[str, int]) -> None:
+        looks.append(phase)
+
+    gc.collect()
+    gc.callbacks.append(looked)
+    try:
+        with pytest.raises(InvalidError, match="there are 100,000, and 128 are taken"):
+            asyncio.run(bodies.asking(content, bodies.JSON, Limits()))
+    finally:
+        gc.callbacks.remove(looked)
+    assert looks.count("start") < lists / gc.get_threshold()[0] / 10
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize("place", ["/translate/stream", "/attention"])
