@@ -5,6 +5,8 @@ TensorFlow with tensorflow-text is all that it needs, and TensorFlow Serving tak
 B batch, S source length, T target length.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -28,24 +30,39 @@ def write_saved_model(model: TranslationModel, directory: Path) -> None:
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise ValueError("this model has no tokenizer: a SavedModel translates text.")
-    graphs = _Graphs(model, tokenizer)
     # not the Keras model itself: loading that would need Keras
     module = tf.Module()
     module.weights = [weight.value for weight in model.weights]
-    module.tokenizers = [graphs.source, graphs.target]
     module.end_id = tf.Variable(tokenizer.eos_id, trainable=False)
     module.max_length = tf.Variable(model.network.max_length, trainable=False)
-    tf.saved_model.save(
-        module,
-        str(directory),
-        signatures={
-            "serving_default": _traced(graphs.translate, TEXT),
-            "tokens": _traced(graphs.tokens, SOURCE),
-            "align": _traced(graphs.align, TEXT),
-            "encode": _traced(graphs.steps.encode, SOURCE),
-            "step": tf.function(graphs.steps.step, input_signature=graphs.steps.step_input, autograph=False),
-        },
-    )
+    with _positions_once(model) as module.positions:
+        graphs = _Graphs(model, tokenizer)
+        module.tokenizers = [graphs.source, graphs.target]
+        tf.saved_model.save(
+            module,
+            str(directory),
+            signatures={
+                "serving_default": _traced(graphs.translate, TEXT),
+                "tokens": _traced(graphs.tokens, SOURCE),
+                "align": _traced(graphs.align, TEXT),
+                "encode": _traced(graphs.steps.encode, SOURCE),
+                "step": tf.function(
+                    graphs.steps.step, input_signature=graphs.steps.step_input, autograph=False
+                ),
+            },
+        )
+
+
+@contextmanager
+def _positions_once(model: TranslationModel) -> Iterator[tf.Variable]:
+    """The model reads its positions from this variable: a constant would stand in each graph that does."""
+    attributes = model.positions.__dict__  # not by setattr: Keras would keep the variable
+    table = attributes["table"]
+    attributes["table"] = tf.Variable(table, trainable=False)
+    try:
+        yield attributes["table"]
+    finally:
+        attributes["table"] = table
 
 
 def _traced(function: Any, given: Any) -> Any:

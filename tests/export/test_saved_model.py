@@ -202,6 +202,18 @@ def test_nothing_in_it_is_of_keras_or_of_python_or_compiled_for_each_shape(direc
     assert not [name for name in objects if "keras" in name]
 
 
+@plain
+def test_no_table_is_repeated_in_its_graphs_and_the_model_keeps_its_own(
+    directory: Path, model: TranslationModel
+) -> None:
+    (graph,) = SavedModel.FromString((directory / "saved_model.pb").read_bytes()).meta_graphs
+    nodes = [node for function in graph.graph_def.library.function for node in function.node_def]
+    constants = [tf.make_ndarray(node.attr["value"].tensor) for node in nodes if node.op == "Const"]
+    assert len(constants) > 100
+    assert max(constant.size for constant in constants) < model.positions.table.size
+    assert isinstance(model.positions.table, np.ndarray)
+
+
 WITHOUT_THIS_PACKAGE = """
 import json, sys
 
