@@ -27,6 +27,10 @@ def _of_run(run: Run) -> dict[str, Any]:
     cleaning, recipe = (_read(run, f"{name}.json", dict) for name in ("cleaning", "recipe"))
     settled = None if recipe is None else _settled(run, recipe)
     history = _read(run, "history.json", list) or []
+    for scores in history:
+        _check(run, "history.json", scores, "step", "bleu", "loss", "accuracy")
+    if cleaning is not None:
+        _check(run, "cleaning.json", cleaning, "read", "kept")
     best = max(history, key=lambda scores: scores["bleu"], default=None)
     step = history[-1]["step"] if history else 0
     if run.model.exists():
@@ -129,6 +133,16 @@ def sizes(directory: Path) -> dict[str, int]:
         for entry in sorted(directory.iterdir())
         if not entry.name.startswith(".")
     }
+
+
+def _check(run: Run, file: str, numbers: Any, *names: str) -> None:
+    """Whether the numbers of these names are there."""
+    said = numbers if isinstance(numbers, dict) else {}
+    lacking = [name for name in names if not isinstance(said.get(name), int | float)]
+    if lacking:
+        raise FactsError(
+            f"{run.path / file} is damaged: in {numbers!r:.40} there is no number {', '.join(lacking)}."
+        )
 
 
 def _read(run: Run, name: str, kind: type) -> Any:

@@ -186,7 +186,14 @@ def test_a_damaged_file_of_a_run_is_told_by_its_name(
         ("recipe.json", "[]", ": it holds [], not an object."),
         ("recipe.json", '{"stepps": 3}', ": a recipe has no stepps; it has preset, "),
         ("history.json", "{}", ": it holds {}, not a list."),
+        ("history.json", "[3]", ": in 3 there is no number step, bleu, loss, accuracy."),
+        (
+            "history.json",
+            '[{"step": 4, "bleu": "?"}]',
+            ": in {'step': 4, 'bleu': '?'} there is no number bleu, loss, ",
+        ),
         ("cleaning.json", "7", ": it holds 7, not an object."),
+        ("cleaning.json", '{"read": 3}', ": in {'read': 3} there is no number kept."),
     ],
 )
 def test_a_file_of_a_run_that_holds_something_else_is_told_by_its_name(
