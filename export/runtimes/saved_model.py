@@ -6,8 +6,9 @@ from pathlib import Path
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (without its operators the graph does not load)
 
-from export.runtimes.batches import by_length, check_lengths, like_lengths, padded, without_padding
+from export.runtimes.batches import check_lengths, padded, without_padding
 from keras_transformer.decoding.answer import Answer
+from keras_transformer.decoding.lengths import by_length, like_lengths
 from keras_transformer.text.pieces import whole
 
 BATCH_TOKENS = 2048  # of source, padding included

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from onnxruntime_extensions import get_library_path
 
-from export.runtimes.batches import by_length
+from keras_transformer.decoding.lengths import by_length
 from keras_transformer.onnx.silent import onnxruntime
 from keras_transformer.text.pieces import whole
 

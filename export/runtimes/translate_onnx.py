@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from export.runtimes.batches import check_lengths, like_lengths, padded, without_padding
+from export.runtimes.batches import check_lengths, padded, without_padding
 from keras_transformer.decoding.answer import Answer
+from keras_transformer.decoding.lengths import like_lengths
 from keras_transformer.onnx.silent import onnxruntime
 
 BATCH_TOKENS = 512  # of source, padding included: more rows at once bring little, and take memory

@@ -1,4 +1,4 @@
-"""Greedy decoding of a model in ONNX Runtime, which lays its weights out for the products once.
+"""A model's search in ONNX Runtime, which lays its weights out for the products once.
 
 TensorFlow does so anew in every product (docs/decisions/decoding.md).
 """
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from keras_transformer.cores import usable_cores
 from keras_transformer.models.loops import Rows, Search
-from keras_transformer.onnx.networks import decoder, encoder
+from keras_transformer.onnx.beams import BeamScheduler
+from keras_transformer.onnx.networks import beam_decoder, decoder, encoder
 from keras_transformer.onnx.products import Float32
 from keras_transformer.onnx.scheduler import Scheduler, session
 
@@ -24,32 +25,36 @@ class Packed:
 
     def __init__(self, model: "TranslationModel") -> None:
         self.model = model
-        self.times = 0  # that the weights were laid out
+        self.made = 0  # graphs, as often as each was laid out
         weights = [weight.value for weight in model.weights]
         read = tf.function(lambda: [weight.read_value() for weight in weights], autograph=False)
         self._read = read.get_concrete_function()
         self._values: list[NDArray[Any]] = []
-        self._sessions: list[Any] = []
+        self._sessions: dict[Any, Any] = {}
 
-    def greedy(self, rows: Rows, search: Search, most: int, prefixes: Rows | None) -> list[list[int]]:
-        """For each row of source ids its answer, the end included if it is one of its `most` tokens."""
-        encode, proceed = self._laid_out()
-        scheduler = Scheduler(encode, proceed, search.start_id, search.end_id, most, usable_cores())
-        return [answer.ids for answer in scheduler.translate_ids(rows, prefixes)]
+    def search(self, rows: Rows, search: Search, most: int, prefixes: Rows | None) -> list[list[list[int]]]:
+        """For each row of source ids its answers, the end included if it is one of their `most` tokens."""
+        start_id, end_id, beam, penalty = search
+        if beam == 1:
+            encode, proceed = self._laid_out(encoder, decoder)
+            greedy = Scheduler(encode, proceed, start_id, end_id, most, usable_cores())
+            return [[ids] if ids else [] for ids, _ in greedy.translate_ids(rows, prefixes)]
+        encode, proceed = self._laid_out(encoder, beam_decoder)
+        beams = BeamScheduler(encode, proceed, start_id, end_id, most, beam, penalty, usable_cores())
+        return beams.search_ids(rows, prefixes)
 
-    def _laid_out(self) -> list[Any]:
-        """The encoder and the decoder, of now: those there are, unless a weight has changed since."""
+    def _laid_out(self, *graphs: Any) -> list[Any]:
+        """These graphs as of now: those there are, unless a weight has changed since."""
         # views: TensorFlow writes a new value elsewhere as long as somebody holds the old one
         values = [np.asarray(memoryview(value)) for value in self._read()]
-        sessions = self._sessions
-        if not sessions or not all(map(_same, self._values, values)):
-            self._sessions = sessions = []  # the old ones go first: large weights need not be there twice
-            self._sessions = sessions = [
-                session(bytes(make(self.model, Float32()))) for make in (encoder, decoder)
-            ]
-            self.times += 1
+        if not all(map(_same, self._values, values)):
+            self._sessions.clear()  # the old ones go first: large weights need not be there twice
         self._values = values
-        return sessions
+        for make in graphs:
+            if make not in self._sessions:
+                self._sessions[make] = session(bytes(make(self.model, Float32())))
+                self.made += 1
+        return [self._sessions[make] for make in graphs]
 
 
 def _same(known: NDArray[Any], value: NDArray[Any]) -> bool:

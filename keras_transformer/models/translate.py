@@ -94,16 +94,16 @@ def search_ids(
     """For each row of source ids its answers, the best first, each with its end if it came to one.
 
     A row may have so many tokens as it would have alone, whatever stands beside it. One that says nothing but
-    its end has nothing to translate, and no answer. Greedy answers come from ONNX Runtime; TensorFlow gives
-    those of beams, of a network that ONNX Runtime cannot take, and of a subclass, whose step may be its own.
+    its end has nothing to translate, and no answer. They come from ONNX Runtime; TensorFlow gives those of a
+    network that it cannot take, and of a subclass, whose step may be its own.
     """
     if search.beam < 1:
         raise ValueError(f"beam must be at least 1; got {search.beam}.")
     if max_tokens is not None and max_tokens < 1:
         raise ValueError(f"max_tokens must be at least 1; got {max_tokens}.")
     most = min(max_tokens or model.network.max_length, model.network.max_length)
-    if search.beam == 1 and type(model) is TranslationModel and refusal(model.network) is None:
-        return [[answer] if answer else [] for answer in _packed(model).greedy(rows, search, most, prefixes)]
+    if type(model) is TranslationModel and refusal(model.network) is None:
+        return _packed(model).search(rows, search, most, prefixes)
     return looped(model, rows, search, most, prefixes)
 
 

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from keras_transformer.onnx.file import onnx_bytes, write_onnx
 
-INT8, INT32, FLOAT = TensorProto.INT8, TensorProto.INT32, TensorProto.FLOAT
+INT8, INT32, INT64, FLOAT = TensorProto.INT8, TensorProto.INT32, TensorProto.INT64, TensorProto.FLOAT
 MICROSOFT = "com.microsoft"  # ONNX Runtime's own operators
 OPSETS = [helper.make_opsetid("", 21), helper.make_opsetid(MICROSOFT, 1)]
 IR_VERSION = 10

@@ -3,7 +3,8 @@
 The encoder takes sentences of one length: nothing is padded, so a row knows nothing of its neighbours. It
 gives the keys and values that the decoder's cross-attention looks at. The decoder takes one token of each
 row, each row at a position of its own, and writes the caches in place: what goes in and what comes out of
-them is to be bound to the same buffer. Both are made for ONNX Runtime and use its operators for attention.
+them is to be bound to the same buffer. There are two, which differ in what they say of the next token: the
+likeliest one, or what a beam chooses from. All are made for ONNX Runtime and use its operators for attention.
 
 B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, V vocabulary.
 """
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_transformer.onnx.graph import INT32, MICROSOFT, Graph, Shape
+from keras_transformer.onnx.graph import INT32, INT64, MICROSOFT, Graph, Shape
 from keras_transformer.onnx.products import Array, Products, array
 
 if TYPE_CHECKING:
@@ -89,7 +90,34 @@ def encoder(model: "TranslationModel", products: Products) -> Graph:
 
 
 def decoder(model: "TranslationModel", products: Products) -> Graph:
-    """token (B, 1) at position (B,) -> next (B, 1), and its log-probability (B, 1).
+    """token (B, 1) at position (B,) -> next (B, 1), and its log-probability (B, 1)."""
+
+    def choose(graph: Graph, logits: str) -> None:
+        highest = _highest(graph, logits)
+        graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
+        log_probs = _log_probs(graph, logits, model)
+        there = graph.node("Unsqueeze", highest, graph.integers(2))  # another search would read all again
+        graph.output("log_prob", graph.node("GatherND", log_probs, there, batch_dims=1), ["batch", 1])
+
+    return _decoder(model, products, choose)
+
+
+def beam_decoder(model: "TranslationModel", products: Products) -> Graph:
+    """token (B, 1) at position (B,) -> log_probs (B, V), the highest `count` of them, and whose they are."""
+
+    def choose(graph: Graph, logits: str) -> None:
+        count = graph.input("count", [1], INT64)
+        log_probs = _log_probs(graph, logits, model)
+        highest, tokens = graph.node("TopK", log_probs, count, outputs=2, axis=1)
+        graph.output("log_probs", log_probs, ["batch", model.target_embedding.vocabulary_size])
+        graph.output("highest", highest, ["batch", "count"])
+        graph.output("tokens", tokens, ["batch", "count"], INT64)
+
+    return _decoder(model, products, choose)
+
+
+def _decoder(model: "TranslationModel", products: Products, choose: Callable[[Graph, str], None]) -> Graph:
+    """One token of each row through the decoder; `choose` gives what is to be known of its logits (B, V).
 
     The caches go in as {cache,memory}_{key,value}_LAYER and come out, a position longer, with _written behind
     the name. Attention to the memory is made of the operator that attends to the cache: at every step it
@@ -144,11 +172,7 @@ def decoder(model: "TranslationModel", products: Products) -> Graph:
         stream.through(
             block.feed_forward_norm, partial(_feed_forward, graph, products, model, f"decoder.{place}", block)
         )
-    logits = products.transposed(graph, "logits", stream.leave(), EMBEDDING)
-    highest = _highest(graph, logits)
-    graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
-    log_prob = _log_prob(graph, logits, highest, model.target_embedding.vocabulary_size)
-    graph.output("log_prob", log_prob, ["batch", 1])
+    choose(graph, products.transposed(graph, "logits", stream.leave(), EMBEDDING))
     for name, (value, shape) in written.items():
         graph.output(name, value, shape, products.cache_kind)
     return graph
@@ -227,10 +251,9 @@ def _highest(graph: Graph, logits: str) -> str:
     return str(graph.node("Add", graph.node("Mul", block, graph.integers(BLOCK)), inside))
 
 
-def _log_prob(graph: Graph, logits: str, place: str, vocabulary: int) -> str:
-    """(B, V), (B, 1) -> (B, 1): looked up, since another search would read all of them again."""
+def _log_probs(graph: Graph, logits: str, model: "TranslationModel") -> str:
+    """(B, V, filled up) -> (B, V)."""
+    vocabulary = model.target_embedding.vocabulary_size
     if vocabulary % BLOCK:
         logits = graph.node("Slice", logits, *map(graph.integers, (0, vocabulary, 1)))
-    log_probs = graph.node("LogSoftmax", logits, axis=1)
-    there = graph.node("Unsqueeze", place, graph.integers(2))
-    return str(graph.node("GatherND", log_probs, there, batch_dims=1))
+    return str(graph.node("LogSoftmax", logits, axis=1))

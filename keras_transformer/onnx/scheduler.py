@@ -1,34 +1,22 @@
 """Many sources through the encoder and the decoder in ONNX Runtime: where one ends the next begins."""
 
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import chain, groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from keras_transformer.decoding.answer import Answer
-from keras_transformer.decoding.lengths import longest_answer
+from keras_transformer.onnx.shares import Asked, Rows, encoded, shared
 from keras_transformer.onnx.silent import onnxruntime
 from keras_transformer.onnx.slots import Slots
 
 SLOTS = 64  # more at once are no faster
-ENCODED = 384  # source tokens; what the encoder makes of more at once does not stay near the processor
-
-Rows = Sequence[Sequence[int]]
 
 
-class _Row(NamedTuple):
-    """A source, and what is said to it."""
+class _Going(NamedTuple):
+    """A source, and what is said to it so far."""
 
-    place: int  # among all that were asked
-    source: Sequence[int]
-    prefix: Sequence[int]
-    limit: int  # the most tokens of its answer
+    asked: Asked
     ids: list[int]
     log_probs: list[float]
 
@@ -50,42 +38,21 @@ class Scheduler:
         An answer begins with the prefix of its row. The log-probabilities of forced tokens are those of what
         it would have said in their places.
         """
-        prefixes = prefixes or [()] * len(rows)
-        # the longest first: what is left at the end is short
-        asked = [
-            _Row(place, source, prefix, min(longest_answer(len(source)), self.max_length), [], [])
-            for place, (source, prefix) in enumerate(zip(rows, prefixes, strict=True))
-            if list(source) not in ([], [self.end_id])
-        ]
-        asked.sort(key=lambda row: len(row.source), reverse=True)
-        shares = [asked[first :: self.workers] for first in range(min(self.workers, len(asked)))]
         answers = [Answer([], 0.0)] * len(rows)
-        for row in chain.from_iterable(self._done(shares)):
-            answers[row.place] = Answer(row.ids, sum(row.log_probs) / len(row.ids))
+        found = shared(self._decode, rows, prefixes, self.end_id, self.max_length, self.workers)
+        for place, answer in found:
+            answers[place] = answer
         return answers
 
-    def _done(self, shares: list[list[_Row]]) -> Iterator[list[_Row]]:
-        """Each share with its answers; one is worked on by who asks, several by a thread each."""
-        if len(shares) < 2:
-            yield from map(self._decode, shares)
-            return
-        ended = threading.Event()
-        with ThreadPoolExecutor(len(shares)) as pool:
-            try:
-                yield from pool.map(partial(self._decode, ended=ended), shares)
-            finally:  # whoever is interrupted waits for no more than a step
-                ended.set()
-
-    def _decode(self, rows: list[_Row], ended: threading.Event | None = None) -> list[_Row]:
-        """The rows, each with its answer; the longest is the first."""
-        longest = len(rows[0].source)
-        slots = Slots(self.decoder, min(SLOTS, len(rows)), longest, rows[0].limit)
-        waiting = self._encoded(rows)
-        going: list[_Row] = []
-        while ended is None or not ended.is_set():
-            for row, encoded in islice(waiting, slots.free):
-                slots.admit(encoded, self.start_id)
-                going.append(row)
+    def _decode(self, rows: list[Asked], ended: threading.Event) -> list[tuple[int, Answer]]:
+        slots = Slots(self.decoder, min(SLOTS, len(rows)), len(rows[0].source), rows[0].limit)
+        waiting = encoded(self.encoder, rows)
+        going: list[_Going] = []
+        done: list[tuple[int, Answer]] = []
+        while not ended.is_set():
+            for asked, parts in islice(waiting, slots.free):
+                slots.admit(parts, self.start_id)
+                going.append(_Going(asked, [], []))
             if not going:
                 break
             tokens, log_probs = slots.step()
@@ -93,24 +60,16 @@ class Scheduler:
                 row.ids.append(token)
                 row.log_probs.append(log_prob)
             for slot in reversed(range(len(going))):
-                row = going[slot]
-                if len(row.ids) <= len(row.prefix):
-                    row.ids[-1] = row.prefix[len(row.ids) - 1]
-                    slots.say(slot, row.ids[-1])
-                if row.ids[-1] == self.end_id or len(row.ids) == row.limit:
+                (place, _, prefix, limit), ids, said = going[slot]
+                if len(ids) <= len(prefix):
+                    ids[-1] = prefix[len(ids) - 1]
+                    slots.say(slot, ids[-1])
+                if ids[-1] == self.end_id or len(ids) == limit:
+                    done.append((place, Answer(ids, sum(said) / len(ids))))
                     slots.retire(slot)
                     going[slot] = going[-1]
                     going.pop()
-        return rows
-
-    def _encoded(self, rows: list[_Row]) -> Iterator[tuple[_Row, list[NDArray[Any]]]]:
-        """Each row with what the encoder gives for it. It takes rows of one length."""
-        for length, group in groupby(rows, key=lambda row: len(row.source)):
-            while alike := list(islice(group, max(1, ENCODED // length))):
-                source = np.array([row.source for row in alike], np.int32)
-                encoded = self.encoder.run(None, {"source": source})
-                for place, row in enumerate(alike):
-                    yield row, [part[:, place : place + 1] for part in encoded]
+        return done
 
 
 def session(graph: Path | bytes, threads: int = 1) -> Any:

@@ -60,12 +60,15 @@ class Slots:
 
         Both are views: the next step writes over them.
         """
+        self._run()
+        return self._token[: self.rows, 0], self._log_prob[: self.rows, 0]
+
+    def _run(self) -> None:
         binding = self._bindings.get(self.rows)
         if binding is None:
             binding = self._bindings[self.rows] = self._bound(slice(self.rows))
         self._decoder.run_with_iobinding(binding)
         self._position[: self.rows] += 1
-        return self._token[: self.rows, 0], self._log_prob[: self.rows, 0]
 
     def step_alone(self, row: int) -> tuple[int, float]:
         """The next token and its log-probability of one row, while the others stand still."""
@@ -91,26 +94,32 @@ class Slots:
 
     def _bound(self, rows: slice) -> Any:
         binding = self._decoder.io_binding()
-
-        def bind(name: str, values: NDArray[Any], written: str | None = None) -> None:
-            place = ("cpu", 0, values.dtype.type, values.shape, values.ctypes.data)
-            binding.bind_input(name, *place)
-            if written is not None:
-                binding.bind_output(written, *place)
-
-        bind("token", self._token[rows], "next")
-        bind("position", self._position[rows])
-        bind("memory_position", self._memory_position[rows])
-        log_prob = self._log_prob[rows]
-        binding.bind_output("log_prob", "cpu", 0, np.float32, log_prob.shape, log_prob.ctypes.data)
+        inputs, outputs = self._values(rows)
         for kind, buffer in self._caches.items():
-            bind(f"{kind}_capacity", self._capacities[kind])
+            inputs[f"{kind}_capacity"] = self._capacities[kind]
             for part in range(len(buffer)):
                 name = f"{kind}_{part_name(part)}"
-                bind(name, buffer[part, rows], f"{name}_written")
+                inputs[name] = outputs[f"{name}_written"] = buffer[part, rows]
         for part in range(len(self._last)):
-            bind(f"last_{part_name(part)}", self._last[part, rows])
+            inputs[f"last_{part_name(part)}"] = self._last[part, rows]
+        for name, values in inputs.items():
+            binding.bind_input(name, *_place(values))
+        for name, values in outputs.items():
+            binding.bind_output(name, *_place(values))
         return binding
+
+    def _values(self, rows: slice) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+        """What the decoder reads and what it says of these rows, but for the caches."""
+        inputs = {
+            "token": self._token[rows],
+            "position": self._position[rows],
+            "memory_position": self._memory_position[rows],
+        }
+        return inputs, {"next": self._token[rows], "log_prob": self._log_prob[rows]}
+
+
+def _place(values: NDArray[Any]) -> tuple[Any, ...]:
+    return "cpu", 0, values.dtype.type, values.shape, values.ctypes.data
 
 
 def part_name(part: int) -> str:

@@ -32,8 +32,6 @@ class Validation:
 
     def scores(self) -> dict[str, float]:
         """-> loss, accuracy (both of single tokens, the right ones before them given) and BLEU."""
-        for loop in self.model.loops.values():
-            loop.seen.clear()  # each time as the first time: so a resumed run scores as if never interrupted
         counts = np.array([self._counts(*batch) for batch in self._batches()])
         loss, right, tokens = counts.sum(axis=0, dtype=np.float64).tolist()
         translations = self.model.translate([pair.source for pair in self.pairs])

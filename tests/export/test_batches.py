@@ -5,7 +5,8 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from export.runtimes.batches import like_lengths, padded, without_padding
+from export.runtimes.batches import padded, without_padding
+from keras_transformer.decoding.lengths import like_lengths
 
 END = 3
 

@@ -10,7 +10,6 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.decoding.lengths import longest_answer
-from keras_transformer.models import loops
 from keras_transformer.models.loops import Search, looped
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import search_ids, translate_ids, translate_sentences
@@ -146,13 +145,13 @@ def test_as_long_as_no_weight_changes_the_weights_are_laid_out_once(model: Trans
     assert own.translate(["Non."]) == said[1:]
     own.set_weights(own.get_weights())  # the same numbers
     assert own.translate(["Merci."]) == said[:1]
-    assert own.packed.times == 1
+    assert own.packed.made == 2  # the encoder and the decoder
     bias = own.decoder.blocks[0].feed_forward.outer.bias
     bias.assign_add(8.0 * np.arange(bias.shape[0]))
     assert own.translate(["Merci."]) != said[:1]
     bias.assign_sub(8.0 * np.arange(bias.shape[0]))
     assert own.translate(["Merci."]) == said[:1]
-    assert own.packed.times == 3
+    assert own.packed.made == 3 * 2
 
 
 class Contrary(TranslationModel):
@@ -304,20 +303,3 @@ def test_options_out_of_range_are_told(
     with pytest.raises(ValueError) as told:
         model.hypotheses(["Oui."], **options)
     assert str(told.value) == message
-
-
-def test_a_shape_is_compiled_once_it_has_come_often_and_says_the_same(
-    model: TranslationModel, rows: list[list[int]], alone: list[list[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loops, "COMPILE_AFTER", 2)
-    length = longest_answer(16)
-    places = [place for place, row in enumerate(rows) if len(row) <= 16][:3]
-    source = padded([rows[place] for place in places], 16)
-    limits = np.array([longest_answer(len(rows[place])) for place in places], np.int32)
-    loop = loops.Loop(model, Search(START, END))
-    answers = [loop(source, limits, np.zeros((3, 0), np.int32), length) for _ in range(4)]
-    assert loop.compiled == {(3, 16, length, 0)}
-    for ids in answers:
-        said = [[number for number in row if number not in (0, END)] for row in ids[:, 0].tolist()]
-        assert said == [alone[place] for place in places]
-    assert loop.traces == 2  # a graph for every shape, and one compiled for this one

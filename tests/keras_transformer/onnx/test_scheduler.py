@@ -3,40 +3,22 @@
 import threading
 from typing import Any
 
-import keras
-import numpy as np
 import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.models.loops import Search, looped
-from keras_transformer.models.network import Network
 from keras_transformer.onnx import scheduler
 from keras_transformer.onnx.networks import decoder, encoder
 from keras_transformer.onnx.products import Float32
 from keras_transformer.onnx.scheduler import Scheduler, session
-from tests.export.weights import enliven
+from tests.keras_transformer.onnx.conftest import END, LONGEST
 
-START, END, LONGEST = 2, 3, 40
-
-
-@pytest.fixture(scope="module")
-def model() -> TranslationModel:
-    keras.utils.set_random_seed(4)
-    model = TranslationModel(Network(2, 2, 16, 24, 2, max_length=LONGEST), 100)
-    model.build()
-    enliven(model)
-    return model
+START = 2
 
 
 @pytest.fixture(scope="module")
 def sessions(model: TranslationModel) -> list[Any]:
     return [session(bytes(make(model, Float32()))) for make in (encoder, decoder)]
-
-
-@pytest.fixture(scope="module")
-def rows() -> list[list[int]]:
-    rng = np.random.default_rng(7)
-    return [[*rng.integers(4, 100, rng.integers(1, 20)).tolist(), END] for _ in range(150)]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
