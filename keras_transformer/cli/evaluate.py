@@ -34,7 +34,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", type=Path, metavar="F", help="text to translate; may be .gz or -")
     parser.add_argument("--reference", type=Path, required=True, metavar="F", help="its right translation")
     parser.add_argument("--lowercase", action="store_true", help="ignore case")
-    parser.add_argument("--tokenize", choices=("13a", "none"), default="13a", help="none: text is tokenised")
+    parser.add_argument(
+        "--tokenize",
+        choices=("13a", "intl", "zh", "char", "none"),
+        help="how BLEU divides text; none: it is tokenised. By default 13a, but zh or char for a MODEL of a "
+        "target language without spaces between words",
+    )
     parser.add_argument(
         "--compare", type=Path, metavar="OTHER", help="another MODEL, or a file of translations"
     )
@@ -68,6 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
             columns.pop(0) if model is None or sources is None else _translate(model, sources, arguments)
             for model in models
         ]
+        arguments.tokenize = arguments.tokenize or _tokenization(models)
         _evaluate(arguments, sources, references, translated, [str(path) for path, _ in systems])
     except ValueError as error:
         raise CommandError(str(error)) from error
@@ -109,6 +115,14 @@ def _read(paths: list[Path], reference: Path) -> tuple[list[list[str]], list[str
 def _translate(model: Any, sources: list[str], arguments: argparse.Namespace) -> list[str]:
     print(f"translating {len(sources):,} sentences", file=sys.stderr, flush=True)
     return model.translate(sources, **search_options(arguments))
+
+
+def _tokenization(models: list[Any]) -> str:
+    """What suits the language that the first model speaks; files of text do not say theirs."""
+    from keras_transformer.evaluation.scores import tokenization
+
+    spoken = (model.tokenizer.target_lang for model in models if model is not None)
+    return tokenization(next(spoken, ""))
 
 
 def _evaluate(

@@ -1,5 +1,6 @@
 """BLEU, chrF and TER as sacreBLEU computes them, with the signature that makes a figure comparable."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -8,7 +9,11 @@ from sacrebleu import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest, Result
 
-Tokenization = Literal["13a", "none"]
+Tokenization = Literal["13a", "intl", "zh", "char", "none"]
+# Written without spaces between words: to 13a a sentence would be a word or two.
+UNSPACED: dict[str, Tokenization] = {
+    "zh": "zh", "yue": "zh", "ja": "char", "th": "char", "lo": "char", "km": "char", "my": "char"
+}  # fmt: skip
 # sacreBLEU's own number of resamples, and the fewest that still say something about 95 %.
 RESAMPLES, FEWEST = 1000, 100
 # Resamples times sentences: sacreBLEU holds all of them at once, 72 bytes each for chrF.
@@ -72,6 +77,11 @@ def bleu(translations: Sequence[str], references: Sequence[str], tokenize: Token
     check_pairs(translations, references)
     metric = BLEU(tokenize=tokenize, force=True)
     return limited("BLEU", metric.corpus_score(list(translations), [list(references)]).score)
+
+
+def tokenization(language: str) -> Tokenization:
+    """What sacreBLEU is to divide text of this language by: zh-TW, ja, de ..."""
+    return UNSPACED.get(re.split("[-_]", language)[0].lower(), "13a")
 
 
 def sentence_chrf(

@@ -10,6 +10,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from keras_transformer.explain.pictures import INK, PAPER, png
 from keras_transformer.files import write_whole
+from keras_transformer.training.history import best
 
 # Colour-blind-safe, and different in lightness and in dashes, too.
 TRAINING, HELD_OUT, BEST = "#559ec3", "#00507f", "#b3470b"
@@ -36,9 +37,8 @@ def learning_curves(history: Sequence[Mapping[str, float]]) -> Figure:
     steps = _values(history, "step")
     _curve(losses, steps, _values(history, "training_loss"), TRAINING, "--", "training (dropout, smoothing)")
     _curve(losses, steps, _values(history, "loss"), HELD_OUT, "-", "held out")
-    bleu = _values(history, "bleu")
-    _curve(scores, steps, bleu, HELD_OUT, "-", "held out")
-    _mark_best((losses, scores), steps, bleu)
+    _curve(scores, steps, _values(history, "bleu"), HELD_OUT, "-", "held out")
+    _mark_best((losses, scores), [validation for validation in history if _is_whole(validation)])
     _label(losses, "Loss per token", "")
     _label(scores, "BLEU of held-out sentences", "step")
     losses.legend(
@@ -59,20 +59,24 @@ def _curve(axes: Axes, steps: list[float], values: list[float], colour: str, das
     )
 
 
-def _mark_best(panels: tuple[Axes, Axes], steps: list[float], bleu: list[float]) -> None:
-    """The first of the highest, which is the one a trainer keeps."""
-    known = [index for index, value in enumerate(bleu) if not math.isnan(value + steps[index])]
-    if not known:
+def _is_whole(validation: Mapping[str, float]) -> bool:
+    return all(math.isfinite(validation.get(name, math.nan)) for name in ("step", "loss", "bleu"))
+
+
+def _mark_best(panels: tuple[Axes, Axes], whole: Sequence[Mapping[str, float]]) -> None:
+    """The one whose model a trainer keeps."""
+    kept = best(whole)
+    if kept is None:
         return
-    best = max(known, key=lambda index: bleu[index])
+    step, bleu = kept["step"], kept["bleu"]
     for axes in panels:
-        axes.axvline(steps[best], color=BEST, linewidth=1, linestyle=":", zorder=1)
+        axes.axvline(step, color=BEST, linewidth=1, linestyle=":", zorder=1)
     scores = panels[1]
-    scores.plot(steps[best], bleu[best], marker="o", markersize=8, color=BEST, linestyle="none")
-    late = steps[best] > max(steps[index] for index in known) / 2  # then there is room on the left
+    scores.plot(step, bleu, marker="o", markersize=8, color=BEST, linestyle="none")
+    late = step > max(validation["step"] for validation in whole) / 2  # then there is room on the left
     scores.annotate(
-        f"best model: {bleu[best]:.2f} at step {steps[best]:,.0f}",
-        (steps[best], 0),  # near the bottom, where a rising curve is not
+        f"best model: {bleu:.2f} at step {step:,.0f}",
+        (step, 0),  # near the bottom, where a rising curve is not
         xycoords=("data", "axes fraction"),
         xytext=(-8 if late else 8, 8),
         textcoords="offset points",

@@ -15,6 +15,7 @@ import sentencepiece
 from keras_transformer.text.corpus import Pair
 
 DEFAULT_VOCABULARY_SIZE = 8000
+FEWEST_PIECES = 261  # 4 special ids, 256 bytes, a piece
 MAX_TRAINING_SENTENCES = 1_000_000
 WITHOUT_RARE = 0.9995  # the share of a corpus' characters that have a piece where there are too many kinds
 _TOO_HIGH, _TOO_SMALL = r"too high .* <= (\d+)", r"required_chars\. \d+ vs (\d+)"  # SentencePiece's words
@@ -44,9 +45,10 @@ def whole(text: str) -> str:
 
 def _check(vocabulary_size: int | None, kind: str, character_coverage: float) -> None:
     problems = []
-    if vocabulary_size is not None and vocabulary_size < 261:
+    if vocabulary_size is not None and vocabulary_size < FEWEST_PIECES:
         problems.append(
-            f"vocabulary_size must be at least 261 (4 special ids, 256 bytes, a piece); got {vocabulary_size}"
+            f"vocabulary_size must be at least {FEWEST_PIECES} (4 special ids, 256 bytes, a piece); got "
+            f"{vocabulary_size}"
         )
     if kind not in {"bpe", "unigram"}:
         problems.append(f"kind must be 'bpe' or 'unigram'; got {kind!r}")

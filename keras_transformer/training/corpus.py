@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from keras_transformer.text.cleaning import CleaningRules
 from keras_transformer.text.corpus import Pair, read_pairs, read_parallel
-from keras_transformer.text.phrasebook import learned_whole, phrasebook
+from keras_transformer.text.phrasebook import as_typed, learned_whole, phrasebook
 from keras_transformer.training.recipe import PHRASEBOOK
 
 PHRASES, REPEATED, HELD_OUT = 60_000, 20, 500  # of the phrasebook
@@ -95,7 +95,7 @@ class Corpus:
         if self.phrasebook:
             whole = learned_whole(self.phrasebook) * REPEATED
             phrases = phrasebook(self.phrasebook, "train", PHRASES)
-            return chain(whole, phrases), phrasebook(self.phrasebook, "valid", HELD_OUT)
+            return as_typed(chain(whole, phrases)), phrasebook(self.phrasebook, "valid", HELD_OUT)
         valid = (
             read_parallel(_paths(self.valid_source), _paths(self.valid_target)) if self.valid_source else None
         )

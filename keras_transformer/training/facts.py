@@ -7,6 +7,7 @@ from typing import Any
 
 from keras_transformer.models.network import PRESETS, Network
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.history import best
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
 
@@ -31,7 +32,6 @@ def _of_run(run: Run) -> dict[str, Any]:
         _check(run, "history.json", scores, "step", "bleu", "loss", "accuracy")
     if cleaning is not None:
         _check(run, "cleaning.json", cleaning, "read", "kept")
-    best = max(history, key=lambda scores: scores["bleu"], default=None)
     step = history[-1]["step"] if history else 0
     if run.model.exists():
         network = _network(run.model)
@@ -49,7 +49,7 @@ def _of_run(run: Run) -> dict[str, Any]:
         "domain": _domain(about["corpus"]),
         "pairs": cleaning and {name: cleaning[name] for name in ("read", "kept")},
         "network": network,
-        "scores": best,
+        "scores": best(history),
         "recipe": recipe,
         "versions": about.get("versions"),
         "files": sizes(run.path),

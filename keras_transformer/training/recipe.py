@@ -7,6 +7,8 @@ from typing import Any, Self
 
 from keras_transformer.models.network import PRESETS, Network
 from keras_transformer.settings import Settings
+from keras_transformer.text.pieces import FEWEST_PIECES
+from keras_transformer.training.history import best
 
 SCHEDULES = ("cosine", "inverse-sqrt")
 PRECISIONS = ("float32", "bfloat16")
@@ -37,7 +39,7 @@ class Recipe(Settings):
     average: float = 0.998  # decay of the moving average of the weights; 0 is none
     average_last: int = 0  # the mean of the weights at so many last validations instead; 0 is none
     validate_every: int = 250
-    patience: int = 0  # validations without a better BLEU before the run stops; 0 is never
+    patience: int = 0  # validations without a better one before the run stops; 0 is never
     precision: str = "float32"
     seed: int = 0
 
@@ -56,6 +58,8 @@ class Recipe(Settings):
             1, "max_tokens", "tokens", "accumulate", "steps", "warm_up", "validate_every"
         )
         problems += self._not_whole(0, "patience", "average_last", "seed")
+        if self.vocabulary is not None:
+            problems += self._not_whole(FEWEST_PIECES, "vocabulary")
         problems += self._not_shares(
             "dropout", "attention_dropout", "inner_dropout", "piece_dropout", "smoothing", "average"
         )
@@ -117,8 +121,8 @@ class Recipe(Settings):
 
     def lost_patience(self, history: Sequence[Mapping[str, float]]) -> bool:
         """Whether the best BLEU is so many validations ago."""
-        bleu = [scores["bleu"] for scores in history]
-        return 0 < self.patience <= len(bleu) - 1 - bleu.index(max(bleu)) if bleu else False
+        kept = best(history)
+        return kept is not None and 0 < self.patience <= len(history) - 1 - list(history).index(kept)
 
 
 #: The phrasebook has a small, regular grammar and no sentence twice: few pieces, no dropout, few steps.
@@ -140,7 +144,7 @@ def _is_number(value: Any) -> bool:
 def _by_size(pairs: int) -> dict[str, Any]:
     """Small corpora: more dropout, smaller steps. docs/decisions/recipe.md has what was measured."""
     if pairs < 50_000:
-        return {"dropout": 0.3, "tokens": 4096, "steps": 10_000}
+        return {"dropout": 0.3, "tokens": 4096, "steps": min(10_000, max(1000, pairs // 2))}
     if pairs < 500_000:
         return {"dropout": 0.15, "steps": 10_000}
     return {"dropout": 0.1, "steps": 50_000}

@@ -30,7 +30,7 @@ def text_batches(
 
     tokens      of the longer side of a batch, padding included
     max_tokens  longer texts are cut there
-    shapes      of batches, at most: more of them pad less, and each costs a compilation
+    shapes      of full batches, at most: more of them pad less, and each costs a compilation
     """
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError(

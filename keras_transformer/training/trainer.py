@@ -22,6 +22,7 @@ from keras_transformer.training import checkpoint
 from keras_transformer.training.adam import Adam
 from keras_transformer.training.averaging import MovingAverage, mean
 from keras_transformer.training.feed import feed
+from keras_transformer.training.history import best
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.progress import ProgressBar
 from keras_transformer.training.recipe import Recipe
@@ -92,19 +93,18 @@ class Trainer:
                 verbose=0,
                 callbacks=callbacks,
             )
-        return max(self.history, key=lambda scores: scores["bleu"])
+        return dict(best(self.history) or {})
 
     def keep(self, step: int, training_loss: float) -> dict[str, float]:
         """Score the average; keep it if it is the best so far; then the state of the whole run, last."""
         self.step = step
         if self.recipe.average_last:
             self._average_last()
-        best = max((scores["bleu"] for scores in self.history), default=-1.0)
         scores = {"step": self.step, "training_loss": training_loss, **self.validation.scores()}
         if not np.isfinite(scores["loss"]):  # the last update spoiled the weights: they are not kept
             raise diverged("the held-out loss", scores["loss"], step)
         self.history.append(scores)
-        if scores["bleu"] > best:
+        if best(self.history) is scores:
             with replacing(self.run.model) as beside:
                 self.averaged.save(beside)
         self.run.write("history.json", self.history)
@@ -144,8 +144,8 @@ class Trainer:
 def diverged(what: str, loss: float, step: int) -> TrainingError:
     """The end of a run whose loss is no longer a number."""
     return TrainingError(
-        f"{what} is {loss} at step {step}. Train with a lower --peak, a longer --warm-up, or "
-        "--precision float32; the last checkpoint is as it was."
+        f"{what} is {loss} at step {step}. Begin a new run with a lower --peak, a longer --warm-up, or "
+        "--precision float32; this one is as it was at its last checkpoint."
     )
 
 

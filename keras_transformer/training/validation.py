@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.evaluation.scores import bleu
+from keras_transformer.evaluation.scores import bleu, tokenization
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.batches import padded
 from keras_transformer.text.corpus import Pair
@@ -25,6 +25,7 @@ class Validation:
         if tokenizer is None:
             raise ValueError("validation needs a model with a tokenizer.")
         self._start_id = tokenizer.bos_id
+        self._tokenization = tokenization(tokenizer.target_lang)
         sources = tokenizer.encode_source([pair.source for pair in pairs], max_tokens)
         targets = tokenizer.encode_target([pair.target for pair in pairs], max_tokens)
         self._rows = sorted(zip(sources, targets, strict=True), key=lambda row: (len(row[1]), len(row[0])))
@@ -38,7 +39,7 @@ class Validation:
         return {
             "loss": loss / tokens,
             "accuracy": right / tokens,
-            "bleu": bleu(translations, [pair.target for pair in self.pairs]),
+            "bleu": bleu(translations, [pair.target for pair in self.pairs], self._tokenization),
         }
 
     def _batches(self) -> Any:

@@ -2,5 +2,6 @@
 
 from keras_transformer.text.phrasebook.corpus import capacity, learned_whole, phrasebook
 from keras_transformer.text.phrasebook.numbered import numbered_pairs
+from keras_transformer.text.phrasebook.typed import as_typed
 
-__all__ = ["capacity", "learned_whole", "numbered_pairs", "phrasebook"]
+__all__ = ["as_typed", "capacity", "learned_whole", "numbered_pairs", "phrasebook"]

@@ -224,8 +224,8 @@ def test_a_loss_that_is_no_number_stops_the_run_and_nothing_of_it_is_kept(
     recipe = ["--steps", "8", "--warm-up", "1", "--validate-every", "1", "--peak", "1e30", "--average", "0"]
     said = failed(capsys, "train", *corpus, "--run", run, *SMALL, *recipe)
     assert said == (
-        "the held-out loss is nan at step 1. Train with a lower --peak, a longer --warm-up, or "
-        "--precision float32; the last checkpoint is as it was."
+        "the held-out loss is nan at step 1. Begin a new run with a lower --peak, a longer --warm-up, or "
+        "--precision float32; this one is as it was at its last checkpoint."
     )
     assert not list(run.rglob("step-*.npz"))
     assert not (run / "model.keras").exists()

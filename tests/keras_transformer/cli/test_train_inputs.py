@@ -43,15 +43,15 @@ def test_a_wrong_corpus_is_told_and_the_same_command_works_once_it_is_mended(
     tmp_path: Path, source: bytes | None, target: bytes | None, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
-    arguments = [*corpus_files(tmp_path, source, target), "--run", run, "--vocabulary", "9"]
+    arguments = [*corpus_files(tmp_path, source, target), "--run", run, "--vocabulary", "8000"]
     expected = said.format(s=tmp_path / "s.txt", t=tmp_path / "t.txt", d=tmp_path)
     capsys.readouterr()
     assert main(["train", *map(str, arguments)]) == 1
     assert f"keras-transformer train: {expected}" in capsys.readouterr().err
     lines = "".join(f"Sentence {number} of many.\n" for number in range(300)).encode()
     corpus_files(tmp_path, lines, lines.replace(b"Sentence", b"Satz"))
-    # It gets as far as the vocabulary, which is too small by design: nothing need be trained to see that.
-    assert failed(capsys, "train", *arguments).startswith("vocabulary_size must be at least 261")
+    # It gets as far as the vocabulary, which is too large by design: nothing need be trained to see that.
+    assert failed(capsys, "train", *arguments).startswith("vocabulary_size=8000 is more than this corpus")
 
 
 def test_the_same_file_twice_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sacrebleu import BLEU, CHRF, TER
 
 from keras_transformer.evaluation import scores
-from keras_transformer.evaluation.scores import bleu, resamples, score, sentence_chrf
+from keras_transformer.evaluation.scores import bleu, resamples, score, sentence_chrf, tokenization
 from keras_transformer.text.phrasebook import phrasebook
 
 REFERENCES = [pair.target for pair in islice(phrasebook("fr-en", "test", 60), 60)]
@@ -51,6 +51,28 @@ def test_nothing_in_common_scores_nothing() -> None:
 def test_bleu_is_the_geometric_mean_of_the_precisions() -> None:
     # 4 of 5 words are right, 3 of 4 pairs, 2 of 3 triples, 1 of 2 quadruples; 4/5 · 3/4 · 2/3 · 1/2 = 1/5
     assert bleu(["a b c d e"], ["a b c d f"]) == pytest.approx(100 * (1 / 5) ** (1 / 4))
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("zh", "zh"),
+        ("zh-TW", "zh"),
+        ("ZH_cn", "zh"),
+        ("ja", "char"),
+        ("th", "char"),
+        ("ko", "13a"),
+        ("", "13a"),
+    ],
+)
+def test_languages_without_spaces_between_words_are_divided_otherwise(language: str, expected: str) -> None:
+    assert tokenization(language) == expected
+
+
+def test_a_chinese_text_against_itself_is_perfect_where_13a_sees_single_words() -> None:
+    lines = ["我喜欢喝茶。", "请问火车站在哪里？"]
+    assert bleu(lines, lines) == 0.0
+    assert bleu(lines, lines, tokenization("zh")) == pytest.approx(100.0)
 
 
 def test_bleu_punishes_what_is_too_short() -> None:

@@ -68,13 +68,14 @@ def test_what_is_not_finite_or_missing_is_a_gap() -> None:
         {"step": 100, "training_loss": math.nan, "loss": math.inf, "bleu": 1.0},
         {"step": 200, "training_loss": 2.0},
         {"step": 300, "training_loss": 1.0, "loss": 2.0, "bleu": math.nan},
+        {"step": 400, "training_loss": 1.0, "loss": 2.0, "bleu": 0.5},
     ]
     figure = learning_curves(history)
     losses, scores = figure.axes
-    np.testing.assert_array_equal(losses.lines[0].get_ydata(), [math.nan, 2, 1])
-    np.testing.assert_array_equal(losses.lines[1].get_ydata(), [math.nan, math.nan, 2])
-    np.testing.assert_array_equal(scores.lines[0].get_ydata(), [1, math.nan, math.nan])
-    assert points(best(figure)[-1]) == [(100, 1)]
+    np.testing.assert_array_equal(losses.lines[0].get_ydata(), [math.nan, 2, 1, 1])
+    np.testing.assert_array_equal(losses.lines[1].get_ydata(), [math.nan, math.nan, 2, 2])
+    np.testing.assert_array_equal(scores.lines[0].get_ydata(), [1, math.nan, math.nan, 0.5])
+    assert points(best(figure)[-1]) == [(400, 0.5)]  # no model is kept whose loss is no number
 
 
 def test_few_validations_are_points_and_many_a_line() -> None:

@@ -16,6 +16,11 @@ def test_what_depends_on_the_size_follows_it() -> None:
     assert small.dropout > middle.dropout > large.dropout
 
 
+def test_a_very_small_corpus_is_not_shown_for_an_hour() -> None:
+    steps = {pairs: Recipe.for_corpus(pairs).steps for pairs in (10, 1000, 5000, 29_000, 49_999)}
+    assert steps == {10: 1000, 1000: 1000, 5000: 2500, 29_000: 10_000, 49_999: 10_000}
+
+
 def test_what_is_said_is_kept_and_what_hangs_on_it_follows() -> None:
     recipe = Recipe.for_corpus(2_000_000, steps=160, dropout=0.0)
     assert (recipe.steps, recipe.dropout) == (160, 0.0)
@@ -59,12 +64,17 @@ def test_it_comes_back_from_what_is_kept_of_it() -> None:
 
 def test_every_problem_is_told_at_once() -> None:
     with pytest.raises(ValueError) as told:
-        Recipe(preset="huge", steps=0, dropout=1.0, clip=-1.0, peak=0.0, tokens=64, seed=2**32, warm_up=1)
+        Recipe(
+            preset="huge", steps=0, dropout=1.0, clip=-1.0, peak=0.0, tokens=64, seed=2**32, warm_up=1,
+            vocabulary=9,
+        )  # fmt: skip
     assert str(told.value).split("; ") == [
         "preset must be one of tiny, small, base",
         "got 'huge'",
         "steps must be a whole number of at least 1",
         "got 0",
+        "vocabulary must be a whole number of at least 261",
+        "got 9",
         "dropout must be at least 0 and below 1",
         "got 1.0",
         "clip must be at least 0 and finite",
