@@ -77,7 +77,7 @@ def asking_deed(asked: Asked, deed_in_time: tuple[Deed, Moment]) -> Sentence | N
     return ask(asked, deed.verb, moment.tense, timed(tails(deed, asked[0]), moment))
 
 
-LIKE, BEING, KNOW_HOW = verb("aimer", "like"), verb("être", "be"), verb("savoir", "know")
+LIKE, BEING = verb("aimer", "like"), verb("être", "be")
 
 
 @frame(3, ASKED, LIKED)

@@ -114,15 +114,14 @@ def lying(noun: Noun, spot: tuple[str, str, Noun], owner: str) -> Sentence | Non
 
 
 COUNTRY_DEEDS = (
-    (verb("habiter", "live"), "in", Tense.HABIT), (verb("habiter", "live"), "in", Tense.ONCE),
-    (verb("travailler", "work"), "in", Tense.HABIT), (verb("étudier", "study"), "in", Tense.HABIT),
+    (verb("habiter", "live"), "in", Tense.HABIT), (verb("travailler", "work"), "in", Tense.HABIT),
+    (verb("étudier", "study"), "in", Tense.HABIT),
     (verb("aller", "go"), "to", Tense.GOING), (verb("aller", "go"), "to", Tense.FUTURE),
     (verb("aller", "go"), "to", Tense.PAST), (verb("rester", "stay"), "in", Tense.PAST),
     (verb("voyager", "travel"), "in", Tense.PAST),
 )  # fmt: skip
 STAYS = {
     Tense.HABIT: ("", ""),
-    Tense.ONCE: ("", ""),
     Tense.GOING: ("cette année", "this year"),
     Tense.FUTURE: ("l'année prochaine", "next year"),
     Tense.PAST: ("l'année dernière", "last year"),
@@ -140,13 +139,9 @@ def abroad(
     """Nous irons en Italie l'année prochaine."""
     pair, preposition, tense = deed
     motion = pair.french.auxiliary == "être"
-    if (subject.marked and not (motion and tense is Tense.PAST)) or (tense is Tense.ONCE and polarity is NOT):
+    if subject.marked and not (motion and tense is Tense.PAST):
         return None
     if tense is Tense.PAST and pair.french.infinitive == "voyager" and place[0].startswith("à "):
-        return None
-    if tense is Tense.ONCE or (
-        tense is Tense.HABIT and pair.french.infinitive == "travailler" and place[1] == "Geneva"
-    ):
         return None
     when = STAYS[tense]
     source = french.clause(subject, pair.french, tense, f"{place[0]} {when[0]}".strip(), polarity)

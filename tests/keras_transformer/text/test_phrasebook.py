@@ -24,7 +24,6 @@ from keras_transformer.text.phrasebook.lexicon import (
     OLD,
     SHE,
     THEY_FEMININE,
-    TREE,
     WE,
     YOU,
 )
@@ -188,7 +187,7 @@ def test_elision_comes_before_contraction():
 
 def test_an_adjective_before_a_vowel_changes_its_shape():
     assert french.indefinite(HOTEL, NEW) == "un nouvel hôtel"
-    assert french.demonstrative(TREE, OLD) == "ce vieil arbre"
+    assert french.demonstrative(HOTEL, OLD) == "ce vieil hôtel"
     assert french.demonstrative(FLAT) == "cet appartement"
     assert french.indefinite(CAR, BEAUTIFUL, True) == "de belles voitures"
     assert french.possessive(2, Noun("école", "school", True)) == "son école"
