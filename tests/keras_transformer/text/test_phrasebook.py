@@ -90,6 +90,10 @@ GOLDEN = {
     "Les clés ? Je les ai perdues hier.": "The keys? I lost them yesterday.",
     "La robe que Marie a achetée est trop petite.": "The dress that Marie bought is too small.",
     "Paul l'a invitée samedi dernier.": "Paul invited her last Saturday.",
+    "Combien de livres as-tu achetés ?": "How many books did you buy?",
+    "Combien de photos est-ce que Thomas a prises ?": "How many photos did Thomas take?",
+    "Quelle chanson avez-vous choisie ?": "Which song did you choose?",
+    "Qu'a-t-elle acheté au marché ?": "What did she buy at the market?",
     # pronouns
     "Où est mon livre ? Je ne le trouve pas.": "Where is my book? I cannot find it.",
     "Cette robe est belle. Je la prends.": "This dress is beautiful. I will take it.",
