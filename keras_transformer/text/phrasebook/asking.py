@@ -7,7 +7,6 @@ from keras_transformer.text.phrasebook.french import Adjective, Polarity, Subjec
 from keras_transformer.text.phrasebook.lexicon import (
     BELONGINGS,
     CAR,
-    GLASS,
     HE,
     KEY,
     LANDMARKS,
@@ -15,6 +14,7 @@ from keras_transformer.text.phrasebook.lexicon import (
     PEOPLE,
     SHE,
     SHOPS,
+    TICKET,
     YOU,
     YOU_FAMILIAR,
 )  # fmt: skip
@@ -199,7 +199,7 @@ def asking_time(
 
 SOUGHT = (*((french.definite(noun), f"the {noun.english}", False, False) for noun in LANDMARKS),
           *((french.definite(noun, True), f"the {english.plural_of(noun)}", True, False)
-            for noun in (KEY, GLASS)),
+            for noun in (KEY, TICKET)),
           *((french.possessive(0, noun), f"my {noun.english}", False, False) for noun in (*BELONGINGS, CAR)),
           *((french.possessive(4, noun), f"your {noun.english}", False, False)
             for noun in (*BELONGINGS, CAR)),

@@ -144,7 +144,7 @@ def dated(event: tuple[str, str], day: int, month: tuple[str, str]) -> Sentence 
         day == 31 and month[0] in ("avril", "juin", "septembre", "novembre")
     ):
         return None
-    return say(f"{event[0]} le {'1er' if day == 1 else day} {month[0]}.", f"{event[1]} {month[1]} {day}.")
+    return say(f"{event[0]} le {'1er' if day == 1 else day} {month[0]}.", f"{event[1]} {day} {month[1]}.")
 
 
 def plausible(subject: Subject, age: int) -> bool:

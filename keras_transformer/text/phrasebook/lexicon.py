@@ -72,9 +72,9 @@ DRESS, SKIRT, SHIRT, JACKET = (
     f("chemise", "shirt"),
     f("veste", "jacket"),
 )
-COAT, HAT, SWEATER = m("manteau", "coat"), m("chapeau", "hat"), m("pull", "sweater")
+COAT, HAT, JUMPER = m("manteau", "coat"), m("chapeau", "hat"), m("pull", "jumper")
 SHOE, SOCK, GLOVE = f("chaussure", "shoe"), f("chaussette", "sock"), m("gant", "glove")
-CLOTHES = (DRESS, SKIRT, SHIRT, JACKET, COAT, HAT, SWEATER)
+CLOTHES = (DRESS, SKIRT, SHIRT, JACKET, COAT, HAT, JUMPER)
 PAIRED = (SHOE, SOCK, GLOVE)
 KEY, BAG, PASSPORT, TICKET = (
     f("clé", "key"),

@@ -126,7 +126,7 @@ GOLDEN = {
     # numbers, hours, dates
     "Il est huit heures et demie.": "It is half past eight.",
     "Il est midi et demi.": "It is half past twelve.",
-    "La fête est le 1er mai.": "The party is on May 1.",
+    "La fête est le 1er mai.": "The party is on 1 May.",
     "Ma grand-mère a quatre-vingts ans.": "My grandmother is eighty years old.",
     "Je voudrais un verre d'eau, s'il vous plaît.": "I would like a glass of water, please.",
 }
