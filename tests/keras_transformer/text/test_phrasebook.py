@@ -117,6 +117,8 @@ GOLDEN = {
     # idioms
     "J'ai faim.": "I am hungry.",
     "Mon frère a mal à la tête.": "My brother has a headache.",
+    "Julie et Marie ont mal à la tête.": "Julie and Marie have headaches.",
+    "Mes sœurs avaient mal aux dents hier.": "My sisters had toothache yesterday.",
     "Les enfants ont besoin d'eau.": "The children need water.",
     "J'habite ici depuis trois ans.": "I have lived here for three years.",
     "Il fait froid à Paris ce matin.": "It is cold in Paris this morning.",
