@@ -51,10 +51,10 @@ USUAL = (
     Moment(Tense.HABIT, Polarity.NEVER, "", ""),
     Moment(Tense.HABIT, Polarity.NO_LONGER, "", ""),
 )
-# Nobody sees the dentist every day, nor no longer arrives at the station.
-ONCE_IN_A_WHILE = ("to the dentist", "to the hospital", "to the party", "for London", "at the airport",
-                   "at the station")  # fmt: skip
-USUAL_MOTIONS = tuple(motion for motion in MOTIONS if motion[2] not in (*ONCE_IN_A_WHILE, ""))
+# Nobody goes to the dentist every day.
+OCCASIONAL = ("", "to the dentist", "to the hospital", "to the party", "for London", "back to the hotel",
+              "at the hotel", "at the airport", "at the station")  # fmt: skip
+USUAL_MOTIONS = tuple(motion for motion in MOTIONS if motion[2] not in OCCASIONAL)
 
 
 @frame(7, (*PRONOUNS, *MARKED), MOTIONS, TRIPS)

@@ -33,6 +33,7 @@ from keras_transformer.text.phrasebook.lexicon import (
     UMBRELLA,
     WALLET,
     WATCH,
+    pronoun,
 )  # fmt: skip
 from keras_transformer.text.phrasebook.sentence import Sentence, frame, say
 from keras_transformer.text.phrasebook.verbs import Verb, verb
@@ -179,7 +180,7 @@ def speaking(subject: Subject, language: tuple[str, str], how: tuple[str, str, P
     )
 
 
-COME = verb("venir", "come")
+COME, HAVE = verb("venir", "come"), verb("avoir", "have")
 
 
 def country_of_origin(name: str) -> str:
@@ -242,7 +243,7 @@ def opening(noun: Noun, state: Adjective, time: tuple[str, str], kind: str) -> S
 
 
 SKIES = (("il fait beau", "the weather is nice"), ("il pleut", "it rains"), ("il neige", "it snows"),
-         ("il fait froid", "it is cold"), ("nous avons le temps", "we have time"))  # fmt: skip
+         ("il fait froid", "it is cold"))  # fmt: skip
 SOON = (
     ("demain", "tomorrow"),
     ("samedi", "on Saturday"),
@@ -267,18 +268,32 @@ PLANS = tuple(
         )
     )
 )
+OUTINGS = tuple(plan for plan in PLANS if plan[3] != "at home")
 
 
 @frame(3, PRONOUNS, FINE_DAYS, PLANS)
 def planning(subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str, str]) -> Sentence | None:
     """S'il fait beau demain, nous irons à la plage."""
     sunny, pair, words, meaning = plan
-    if sunny != ("nice" in day[1]) and "time" not in day[1]:
+    if sunny != ("nice" in day[1]):
         return None
     source = french.clause(subject, pair.french, Tense.FUTURE, words)
     return say(
         f"{day[0]}, {source}.",
         f"{day[1]}, {english.clause(subject, pair.english, Tense.FUTURE, meaning)}.",
+        subject.both,
+    )
+
+
+@frame(1, SUBJECTS, SOON, OUTINGS)
+def having_time(subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str, str]) -> Sentence:
+    """Si Marie a le temps demain, elle ira au cinéma."""
+    who, (_, pair, words, meaning) = pronoun(subject), plan
+    free = french.clause(subject, HAVE.french, Tense.HABIT, f"le temps {day[0]}")
+    free_en = english.clause(subject, HAVE.english, Tense.HABIT, f"time {day[1]}")
+    return say(
+        f"si {free}, {french.clause(who, pair.french, Tense.FUTURE, words)}.",
+        f"if {free_en}, {english.clause(who, pair.english, Tense.FUTURE, meaning)}.",
         subject.both,
     )
 
@@ -292,4 +307,5 @@ FRAMES = (
     opening,
     planning,
     planning.also(1, PEOPLE, FINE_DAYS, PLANS),
+    having_time,
 )

@@ -75,6 +75,7 @@ GOLDEN = {
     # elision
     "L'église est loin de l'école.": "The church is far from the school.",
     "S'il pleut demain, j'irai au cinéma.": "If it rains tomorrow, I will go to the cinema.",
+    "S'il a le temps dimanche, il visitera le musée.": "If he has time on Sunday, he will visit the museum.",
     "Marie ne vient pas parce qu'elle est malade.": "Marie is not coming because she is ill.",
     "Avant, j'habitais à Paris.": "I used to live in Paris.",
     # contraction
