@@ -185,6 +185,8 @@ def knowing(
     know = pair.french.infinitive in ("connaître", "comprendre")
     if (person in (0, 3) and subject.person in (0, 3)) or (tense is Tense.HABIT) != know:
         return None
+    if person in (0, 3) and subject in FAMILY and pair.english.base in ("know", "meet"):
+        return None
     pronoun = ("me", "te", clitic(feminine, many), "nous", "vous", "les")[person]
     if pronoun in ("le", "la") and french.starts_with_vowel(pair.french.infinitive) and tense is Tense.GOING:
         return None  # 'l'aider' hides whom

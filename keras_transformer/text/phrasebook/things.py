@@ -196,11 +196,13 @@ POINTED = (
     ("mes amis ont", "my friends have", False), ("je cherche", "I am looking for", False),
     ("Paul voudrait", "Paul would like", False), ("nous voudrions", "we would like", False),
 )  # fmt: skip
-# Owned or wanted by nobody that one talks to.
-NOT_OURS = (
-    MUSEUM, CASTLE, CHURCH, TOWN, VILLAGE, STREET, PARK, HOTEL, RESTAURANT, LESSON, KITCHEN, ROOM,
-)  # fmt: skip
-OWNING = ("we have", "Marie has", "my friends have", "Paul would like", "we would like")
+PLACES = (MUSEUM, CASTLE, CHURCH, TOWN, VILLAGE, STREET, PARK, HOTEL, RESTAURANT, KITCHEN, ROOM)
+WORKS = (FILM, ARTICLE, STORY, REPORT, LETTER, SONG, LESSON, EXERCISE)
+# What nobody says that he has or would like, is looking for, has seen.
+UNSAID = {**dict.fromkeys(("we have", "Marie has", "my friends have", "Paul would like", "we would like"),
+                          (*PLACES, *WORKS)),
+          "I am looking for": (STORY, REPORT, LETTER, LESSON, EXERCISE),
+          "I saw": (STORY, SONG, LESSON, EXERCISE)}  # fmt: skip
 
 
 @frame(8, COUNTED, POINTED)
@@ -209,7 +211,7 @@ def pointing(thing: tuple[Noun, Adjective], pointed: tuple[str, str, bool]) -> S
     (noun, quality), (before_fr, before_en, many) = thing, pointed
     if (noun in PAIRED and not many) or (many and noun not in (*PAIRED, *PLURABLE)):
         return None
-    if noun in NOT_OURS and before_en in OWNING:
+    if noun in UNSAID.get(before_en, ()):
         return None
     article = "" if many else "a "
     return say(
