@@ -2,7 +2,7 @@
 
 from keras_transformer.text.phrasebook import english, french
 from keras_transformer.text.phrasebook.deeds import DEEDS_IN_TIME, Deed
-from keras_transformer.text.phrasebook.doing import tails, timed, together
+from keras_transformer.text.phrasebook.doing import sensible, tails, timed
 from keras_transformer.text.phrasebook.french import Adjective, Polarity, Subject, Tense
 from keras_transformer.text.phrasebook.lexicon import (
     BELONGINGS,
@@ -72,7 +72,7 @@ ASKABLE = tuple((deed, moment) for deed, moment in DEEDS_IN_TIME
 def asking_deed(asked: Asked, deed_in_time: tuple[Deed, Moment]) -> Sentence | None:
     """Avez-vous acheté du pain hier ?"""
     deed, moment = deed_in_time
-    if not together(asked[0], deed) or (asked[1] and asked[1].removeprefix(", ") in deed.thing.french):
+    if not sensible(asked[0], deed) or (asked[1] and asked[1].removeprefix(", ") in deed.thing.french):
         return None
     return ask(asked, deed.verb, moment.tense, timed(tails(deed, asked[0]), moment))
 

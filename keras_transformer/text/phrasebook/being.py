@@ -1,7 +1,7 @@
 """Frames about what people and things are: moods, jobs, colours, comparisons, what hurts, what is needed."""
 
 from keras_transformer.text.phrasebook import english, french
-from keras_transformer.text.phrasebook.deeds import Thing, one, owned, several, some
+from keras_transformer.text.phrasebook.deeds import Thing, one, personal, several, some
 from keras_transformer.text.phrasebook.english import BE
 from keras_transformer.text.phrasebook.french import AVOIR, ETRE, Adjective, Polarity, Subject, Tense
 from keras_transformer.text.phrasebook.lexicon import (
@@ -197,23 +197,28 @@ def having(subject: Subject, thing: Thing, time: tuple[Tense, Polarity, str, str
     return say(f"{source}.", f"{target}.", subject.both)
 
 
-NEEDS: tuple[tuple[str, str], ...] = (
-    *((f"d'{thing.negated[2:]}" if thing.negated.startswith("d'") else thing.negated, thing.english)
-      for thing in some((BREAD, CHEESE, WATER, COFFEE, MEAT))),
-    *((f"de {thing.french}", thing.english)
-      for thing in one((COAT, PEN, BAG, CAR, COMPUTER, UMBRELLA, TABLE, LAMP, CHAIR, TICKET))),
-    *((thing.negated, thing.english) for thing in several((SHOE, EGG, TOMATO))),
-    *((f"de {thing.french}", thing.english) for thing in owned((BICYCLE, COMPUTER, PASSPORT, PHONE))),
-    ("d'argent", "money"), ("de temps", "time"), ("d'aide", "help"), ("de vacances", "a holiday"),
+# French, English, and whether it is said of several people, of one, of either.
+NEEDS: tuple[tuple[str, str, bool | None], ...] = (
+    *((thing.negated, thing.english, None)
+      for thing in (*some((BREAD, CHEESE, WATER, COFFEE, MEAT)), *several((SHOE, EGG, TOMATO)))),
+    *((f"de {thing.french}", thing.english, thing.many)
+      for thing in (*one((COAT, PEN, BAG, CAR, COMPUTER, UMBRELLA, TABLE, LAMP, CHAIR, TICKET)),
+                    *personal((BICYCLE, COMPUTER, PASSPORT, PHONE)))),
+    ("d'argent", "money", None), ("de temps", "time", None), ("d'aide", "help", None),
+    ("de vacances", "a holiday", None),
 )  # fmt: skip
 
 
 @frame(3, SUBJECTS, NEEDS, HAVINGS[:2])
-def needing(subject: Subject, need: tuple[str, str], time: tuple[Tense, Polarity, str, str]) -> Sentence:
+def needing(
+    subject: Subject, need: tuple[str, str, bool | None], time: tuple[Tense, Polarity, str, str]
+) -> Sentence | None:
     """J'ai besoin d'un stylo. -> I need a pen."""
-    tense, polarity, *_ = time
-    source = french.clause(subject, AVOIR, tense, f"besoin {french.own(need[0], subject)}", polarity)
-    target = english.clause(subject, NEED.english, tense, english.own(need[1], subject), polarity)
+    (words, meaning, many), (tense, polarity, *_) = need, time
+    if many not in (None, subject.plural):
+        return None
+    source = french.clause(subject, AVOIR, tense, f"besoin {french.own(words, subject)}", polarity)
+    target = english.clause(subject, NEED.english, tense, english.own(meaning, subject), polarity)
     return say(f"{source}.", f"{target}.", subject.both)
 
 
