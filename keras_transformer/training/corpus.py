@@ -67,7 +67,7 @@ class Corpus:
     def from_run(cls, about: dict[str, Any]) -> Self:
         """From what `as_run` gave: the same files, from wherever the run is resumed."""
         begun_in = about.get("directory", "")  # older runs do not have it
-        corpus = {
+        corpus: dict[str, Any] = {
             name: [_placed(file, begun_in) for file in value] if isinstance(value, list) else value
             for name, value in about["corpus"].items()
         }
