@@ -16,7 +16,9 @@ PRESENT_DEEDS = tuple(entry for entry in DEEDS_IN_TIME if entry[1].tense in (Ten
 COMMON = ("manger", "boire", "porter", "chercher", "préparer")
 COMMON_DEEDS = tuple(entry for entry in PRESENT_DEEDS if entry[0].verb.french.infinitive in COMMON)
 RARER_DEEDS = tuple(entry for entry in PRESENT_DEEDS if entry[0].verb.french.infinitive not in COMMON)
-OTHER_DEEDS = tuple(entry for entry in DEEDS_IN_TIME if entry[1].tense not in (Tense.NOW, Tense.HABIT))
+# 'has just taken': English has most of its participles here alone, and they would be rare among the rest.
+JUST_DEEDS = tuple(entry for entry in DEEDS_IN_TIME if entry[1].tense is Tense.JUST)
+OTHER_DEEDS = tuple(entry for entry in DEEDS_IN_TIME if entry[1].tense in (Tense.PAST, Tense.GOING))
 
 
 def told(
@@ -198,6 +200,7 @@ FRAMES = (
     doing.also(4, PRONOUNS, COMMON_DEEDS),
     doing.also(5, PEOPLE, PRESENT_DEEDS),
     doing.also(6, PEOPLE, OTHER_DEEDS),
+    doing.also(2, SUBJECTS, JUST_DEEDS),
     wishing,
     wishing.also(4, PEOPLE, MODALS, DUTIES, WHENS),
     nothing,

@@ -29,8 +29,8 @@ MOTIONS: tuple[tuple[Verb, str, str], ...] = tuple(
                             ("avec les enfants", "with the children"))),
         ("sortir", "go", (("avec des amis", "out with friends"), ("avec le chien", "out with the dog"),
                           ("avec Paul", "out with Paul"), ("dans le jardin", "out into the garden"))),
-        ("arriver", "arrive", (("en retard", "late"), ("à l'aéroport", "at the airport"),
-                               ("à la gare", "at the station"))),
+        ("arriver", "arrive", (("en retard", "late"), ("à l'heure", "on time"),
+                               ("à l'aéroport", "at the airport"), ("à la gare", "at the station"))),
     )
     for complement in complements
 )  # fmt: skip

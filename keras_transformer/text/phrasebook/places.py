@@ -285,7 +285,7 @@ def planning(subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str
     )
 
 
-@frame(1, SUBJECTS, SOON, OUTINGS)
+@frame(1, PRONOUNS, SOON, OUTINGS)
 def having_time(subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str, str]) -> Sentence:
     """Si Marie a le temps demain, elle ira au cinéma."""
     who, (_, pair, words, meaning) = pronoun(subject), plan
@@ -308,4 +308,5 @@ FRAMES = (
     planning,
     planning.also(1, PEOPLE, FINE_DAYS, PLANS),
     having_time,
+    having_time.also(1, PEOPLE, SOON, OUTINGS),
 )

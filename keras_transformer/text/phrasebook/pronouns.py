@@ -165,25 +165,24 @@ def deciding(item: tuple[Noun, bool], decision: tuple[str, str], quality: str) -
     )
 
 
-KNOWING = (verb("connaître", "know"), verb("voir", "see"), verb("attendre", "wait"),
-           verb("comprendre", "understand"), verb("appeler", "call"), verb("inviter", "invite"),
-           verb("aider", "help"),
-           verb("rencontrer", "meet"))  # fmt: skip
+KNOWING = (verb("connaître", "know"), verb("comprendre", "understand"))
+MEETING = (verb("voir", "see"), verb("attendre", "wait"), verb("appeler", "call"), verb("inviter", "invite"),
+           verb("aider", "help"), verb("rencontrer", "meet"))  # fmt: skip
 WHOM = ((0, False, False), (2, False, False), (2, True, False), (3, False, True), (5, False, True))
-KNOWN_TIMES = ((Tense.HABIT, YES, "", ""), (Tense.HABIT, NOT, "", ""),
-               (Tense.PAST, YES, "hier", "yesterday"), (Tense.PAST, NOT, "", ""),
-               (Tense.GOING, YES, "demain", "tomorrow"), (Tense.GOING, NOT, "ce soir", "tonight"),
-               (Tense.PAST, YES, "samedi dernier", "last Saturday"))  # fmt: skip
+KNOWN_TIMES = ((Tense.HABIT, YES, "", ""), (Tense.HABIT, NOT, "", ""))
+MET_TIMES = ((Tense.PAST, YES, "hier", "yesterday"), (Tense.PAST, NOT, "", ""),
+             (Tense.GOING, YES, "demain", "tomorrow"), (Tense.GOING, NOT, "ce soir", "tonight"),
+             (Tense.PAST, YES, "samedi dernier", "last Saturday"))  # fmt: skip
+WHO_KNOWS = (*SUBJECTS[:1], *SUBJECTS[2:6], *PEOPLE[:17])
 
 
-@frame(5, (*SUBJECTS[:1], *SUBJECTS[2:6], *PEOPLE[:17]), KNOWING, WHOM, KNOWN_TIMES)
+@frame(1.5, WHO_KNOWS, KNOWING, WHOM, KNOWN_TIMES)
 def knowing(
     subject: Subject, pair: Verb, whom: tuple[int, bool, bool], time: tuple[Tense, Polarity, str, str]
 ) -> Sentence | None:
     """Nous l'avons invitée hier. -> We invited her yesterday."""
     (person, feminine, many), (tense, polarity, when_fr, when_en) = whom, time
-    know = pair.french.infinitive in ("connaître", "comprendre")
-    if (person in (0, 3) and subject.person in (0, 3)) or (tense is Tense.HABIT) != know:
+    if person in (0, 3) and subject.person in (0, 3):
         return None
     if person in (0, 3) and subject in FAMILY and pair.english.base in ("know", "meet"):
         return None
@@ -301,4 +300,12 @@ def relating(
     return say(f"{source}.", f"{target}.")
 
 
-FRAMES = (missing, treating, deciding, knowing, acquainted, relating)
+FRAMES = (
+    missing,
+    treating,
+    deciding,
+    knowing,
+    knowing.also(4, WHO_KNOWS, MEETING, WHOM, MET_TIMES),
+    acquainted,
+    relating,
+)
