@@ -12,8 +12,12 @@ from typing import Self
 def replacing(path: Path) -> Iterator[Path]:
     """A name to write to, which takes the place of `path` once all is written; on an error it is removed.
 
-    A reader, and a process that was killed, finds the old file or the new one.
+    A reader, and a process that was killed, finds the old file or the new one. A pipe or a device has nothing
+    to keep, and is written to as it is.
     """
+    if path.exists() and not path.is_file():
+        yield path
+        return
     beside = path.with_name(f".partial-{path.name}")
     try:
         yield beside

@@ -9,10 +9,11 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 from keras_transformer import __version__
 
@@ -43,10 +44,30 @@ def command() -> NoReturn:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever called
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (to the end)
+    sys.stderr = cast(TextIO, _Told(sys.stderr))
     status = main()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+class _Told:
+    """stderr, whose reader may go before the work is done: what is told then is lost, and no more."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(BrokenPipeError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(BrokenPipeError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

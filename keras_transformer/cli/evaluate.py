@@ -94,10 +94,17 @@ def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path])
     for path in others:
         if path.exists() and arguments.reference.exists() and path.samefile(arguments.reference):
             raise CommandError(f"{path} is given as the reference, and as what is held against it.")
-    if arguments.worst and arguments.worst.is_dir():
-        raise CommandError(f"{arguments.worst} is a directory: --worst names the file to write.")
     if arguments.worst:
-        arguments.worst.parent.mkdir(parents=True, exist_ok=True)
+        _check_page(arguments.worst, [*others, arguments.reference])
+
+
+def _check_page(page: Path, read: list[Path]) -> None:
+    """It is not among what is read."""
+    if page.is_dir():
+        raise CommandError(f"{page} is a directory: --worst names the file to write.")
+    if any(page.exists() and path.exists() and page.samefile(path) for path in read):
+        raise CommandError(f"{page} is read: --worst would write over it. Name another file.")
+    page.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _read(paths: list[Path], reference: Path) -> tuple[list[list[str]], list[str]]:

@@ -15,6 +15,7 @@ def load(module: str) -> Any:
     if "keras" not in sys.modules:
         print("Loading Keras and TensorFlow ...", file=sys.stderr, flush=True)
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        os.environ["KERAS_BACKEND"] = "tensorflow"  # the layers run on others too, the commands do not
         with native_logs_held_back(), no_garbage_collected():
             import_module("keras")
     return import_module(module)

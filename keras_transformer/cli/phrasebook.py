@@ -10,6 +10,7 @@ from pathlib import Path
 
 from keras_transformer.cli import CommandError
 from keras_transformer.cli.lines import write_lines
+from keras_transformer.files import replacing
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +29,8 @@ def run(arguments: argparse.Namespace) -> None:
 
     if bool(arguments.source) != bool(arguments.target):
         raise CommandError("--source and --target go together.")
+    if arguments.source and arguments.source.resolve() == arguments.target.resolve():
+        raise CommandError(f"{arguments.source} is given as --source and as --target: name two files.")
     try:
         pairs = phrasebook(arguments.direction, arguments.split, arguments.pairs, arguments.seed)
     except ValueError as error:
@@ -36,8 +39,10 @@ def run(arguments: argparse.Namespace) -> None:
         write_lines("\t".join(pair) for pair in pairs)
         return
     with (
-        arguments.source.open("w", encoding="utf-8") as source,
-        arguments.target.open("w", encoding="utf-8") as target,
+        replacing(arguments.source) as beside,
+        replacing(arguments.target) as other,
+        beside.open("w", encoding="utf-8") as source,
+        other.open("w", encoding="utf-8") as target,
     ):
         for pair in pairs:
             source.write(pair.source + "\n")

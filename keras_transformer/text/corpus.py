@@ -92,6 +92,8 @@ def _name(path: Path) -> str:
 @contextmanager
 def _opened(path: Path) -> Iterator[io.BufferedReader | gzip.GzipFile]:
     """The file's bytes, decompressed. Whatever fails while they are read is told with the file's name."""
+    if path == STANDARD_INPUT and sys.stdin is None:
+        raise CorpusError("standard input is closed: name a file")
     try:
         with open(
             sys.stdin.fileno() if path == STANDARD_INPUT else path, "rb", closefd=path != STANDARD_INPUT

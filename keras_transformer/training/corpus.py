@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from keras_transformer.text.cleaning import CleaningRules
 from keras_transformer.text.corpus import STANDARD_INPUT, Pair, read_pairs, read_parallel
-from keras_transformer.text.phrasebook import as_typed, learned_whole, phrasebook
+from keras_transformer.text.phrasebook import DIRECTIONS, as_typed, learned_whole, phrasebook
 from keras_transformer.training.recipe import PHRASEBOOK
 
 PHRASES, REPEATED, HELD_OUT = 60_000, 20, 500  # of the phrasebook
@@ -48,9 +48,16 @@ class Corpus:
             problems.append(
                 f"--phrasebook has its languages and its held-out pairs with it: leave out {options}"
             )
-        if not all(self.languages):
+        if self.phrasebook and self.phrasebook not in DIRECTIONS:
+            problems.append(f"--phrasebook is {' or '.join(DIRECTIONS)}; got {self.phrasebook!r}")
+        elif not all(self.languages):
             problems.append(
                 "--source-lang and --target-lang are needed: the model is told what it translates"
+            )
+        elif self.source_lang == self.target_lang and any(map(_is_by_language, self.pairs or [])):
+            problems.append(
+                f"--source-lang and --target-lang are both {self.source_lang}, by which JSONL and TMX tell "
+                "the sides apart; two parallel files, or TSV, may be of one language"
             )
         if problems:
             raise ValueError("; ".join(problems))
@@ -121,6 +128,10 @@ class Corpus:
         if self.pairs:
             return read_pairs(_paths(self.pairs), self.source_lang or "", self.target_lang or ""), valid
         return read_parallel(_paths(self.source), _paths(self.target)), valid
+
+
+def _is_by_language(file: str) -> bool:
+    return file.removesuffix(".gz").endswith((".jsonl", ".tmx"))
 
 
 def _placed(file: str, directory: str) -> str:

@@ -26,7 +26,7 @@ from keras_transformer.training.history import best
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.progress import ProgressBar
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run import Run
+from keras_transformer.training.run import PREPARE_AGAIN, Run
 from keras_transformer.training.schedule import Cosine, InverseSquareRoot
 from keras_transformer.training.validation import Validation
 
@@ -49,6 +49,8 @@ class Trainer:
         self.plan = BatchPlan(self.store.lengths(), recipe.tokens, recipe.seed, shapes(recipe))
         keras.utils.set_random_seed(recipe.seed)
         held_out = list(run.read_pairs("valid.jsonl"))
+        if not held_out:
+            raise ValueError(f"{run.path / 'valid.jsonl'} is damaged: it has no pairs: {PREPARE_AGAIN}.")
         self.model = TranslationModel.from_preset(
             recipe.preset,
             self.tokenizer,
@@ -107,10 +109,14 @@ class Trainer:
         if best(self.history) is scores:
             with replacing(self.run.model) as beside:
                 self.averaged.save(beside)
-        self.run.write("history.json", self.history)
-        write_curves(self.run.curves, self.history)
+        self._tell()
         self._save_checkpoint()
         return scores
+
+    def _tell(self) -> None:
+        """What is known of the run, for people and programs that look."""
+        self.run.write("history.json", self.history)
+        write_curves(self.run.curves, self.history)
 
     def _variables(self) -> list[Any]:
         """Weights, random states, optimizer, average: with step and seed, all that decides what comes."""
@@ -139,6 +145,13 @@ class Trainer:
         if paths:
             progress = checkpoint.restore(paths[-1], self._variables())
             self.step, self.history = progress["step"], progress["history"]
+            self._tell()
+        kept = best(self.history)
+        if kept is not None and not self.run.model.exists():
+            raise TrainingError(
+                f"{self.run.model} is gone, the best model of this run, of step {kept['step']:,}: put it "
+                "back, or begin a new run."
+            )
 
 
 def diverged(what: str, loss: float, step: int) -> TrainingError:

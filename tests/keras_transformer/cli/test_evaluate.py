@@ -235,6 +235,14 @@ def test_a_bad_file_is_told_before_a_model_is_loaded(
         (["--translations", "reference.txt"], "reference.txt is given as the reference, and as what is held"),
         (["--translations", "ours.txt", "--worst", "empty"], "empty is a directory: --worst names the file"),
         (["--translations", "ours.txt", "--worst", "ours.txt/worst.html"], "ours.txt"),
+        (
+            ["--translations", "ours.txt", "--worst", "ours.txt"],
+            "ours.txt is read: --worst would write over it",
+        ),
+        (
+            ["--translations", "ours.txt", "--worst", "./reference.txt"],
+            "reference.txt is read: --worst would",
+        ),
     ],
 )
 def test_what_can_be_mended_is_told_with_exit_status_1(

@@ -1,10 +1,14 @@
-"""A command that is called with closed streams, as a daemon or a cron job may, does its work all the same."""
+"""A command does its work whatever becomes of its streams: a daemon or a cron job closes them, head goes."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from keras_transformer.cli import main
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
@@ -20,3 +24,41 @@ def test_closed_streams_are_no_failure(closed: str, tmp_path: Path) -> None:
     assert done.stderr == b""
     assert done.returncode == 0
     assert len(source.read_text().splitlines()) == len(target.read_text().splitlines()) == 3
+
+
+def test_who_listens_to_the_progress_may_go_and_the_work_is_done(tmp_path: Path) -> None:
+    lines, page = tmp_path / "lines.txt", tmp_path / "page.html"
+    lines.write_text("Thanks.\n")
+    (tmp_path / "same.txt").write_text("Thanks.\n")
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "keras_transformer", "evaluate", "--json", "--worst", page]
+    files = ["--translations", lines, "--reference", tmp_path / "same.txt"]
+    done = subprocess.run([*command, *files], stdout=subprocess.PIPE, stderr=write, timeout=60, check=False)
+    os.close(write)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["exact"] == 1
+    assert page.exists()
+
+
+def test_a_corpus_is_not_read_from_a_closed_standard_input(tmp_path: Path) -> None:
+    reference = tmp_path / "r.txt"
+    reference.write_text("Thanks.\n")
+    command = [sys.executable, "-m", "keras_transformer", "evaluate", "--translations", "-"]
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *command, "--reference", reference],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "keras-transformer evaluate: standard input is closed: name a file\n"
+
+
+def test_the_phrasebook_goes_into_two_files_not_twice_into_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "same.txt"
+    path.write_text("kept\n")
+    options = ["fr-en", "--pairs", "3", "--source", str(path), "--target", str(path)]
+    assert main(["phrasebook", *options]) == 1
+    assert f"{path} is given as --source and as --target: name two files." in capsys.readouterr().err
+    assert path.read_text() == "kept\n"

@@ -167,6 +167,37 @@ def test_damaged_held_out_pairs_are_told_and_prepared_again_as_it_is_said(
         assert (half_way / name).read_bytes() == (trained / name).read_bytes(), name
 
 
+def test_held_out_pairs_that_are_gone_are_told(half_way: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (half_way / "valid.jsonl").write_bytes(b"")
+    said = failed(capsys, "train", "--run", half_way, "--resume")
+    assert said.startswith(
+        f"{half_way}/valid.jsonl is damaged: it has no pairs: remove recipe.json beside it"
+    )
+
+
+def test_a_best_model_that_is_gone_is_told(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    (run / "model.keras").unlink()
+    said = failed(capsys, "train", "--run", run, "--resume")
+    assert said.startswith(f"{run}/model.keras is gone, the best model of this run, of step ")
+    assert said.endswith(": put it back, or begin a new run.")
+
+
+def test_a_history_and_curves_that_are_gone_come_back_from_the_checkpoint(
+    trained: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    for name in ("history.json", "curves.png"):
+        (run / name).unlink()
+    assert main(["train", "--run", str(run), "--resume"]) == 0
+    for name in ("history.json", "curves.png"):
+        assert (run / name).read_bytes() == (trained / name).read_bytes()
+
+
 @pytest.mark.parametrize("content", ["[]", '{"format": 1}'])
 def test_a_run_json_that_says_nothing_is_told(
     half_way: Path, content: str, capsys: pytest.CaptureFixture[str]

@@ -104,9 +104,31 @@ def test_no_corpus_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert said == "name one corpus: --source and --target, --pairs, or --phrasebook"
 
 
-def test_a_phrasebook_that_there_is_not_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = failed(capsys, "train", "--run", tmp_path / "run", "--phrasebook", "fr-xx")
-    assert said == "direction must be one of fr-en, en-fr; got 'fr-xx'."
+@pytest.mark.parametrize("direction", ["fr-xx", "fr", ""])
+def test_a_phrasebook_that_there_is_not_is_told(
+    direction: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = failed(capsys, "train", "--run", tmp_path / "run", "--phrasebook", direction)
+    expected = f"--phrasebook is fr-en or en-fr; got {direction!r}"
+    assert said == (
+        expected
+        if direction
+        else "name one corpus: --source and --target, --pairs, or --phrasebook; "
+        "--source-lang and --target-lang are needed: the model is told what it translates"
+    )
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.tmx", "a.jsonl.gz"])
+def test_one_language_for_both_sides_is_told_where_languages_tell_the_sides_apart(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    languages = ["--source-lang", "fr", "--target-lang", "fr"]
+    said = failed(capsys, "train", "--run", tmp_path / "run", "--pairs", name, *languages)
+    assert said == (
+        "--source-lang and --target-lang are both fr, by which JSONL and TMX tell the sides apart; "
+        "two parallel files, or TSV, may be of one language"
+    )
+    assert Corpus(source_lang="en", target_lang="en", pairs=["simpler.tsv"]).languages == ("en", "en")
 
 
 def test_what_the_phrasebook_has_with_it_is_refused_with_its_names(
