@@ -24,6 +24,7 @@ class Recipe(Settings):
     attention_dropout: float = 0.0
     inner_dropout: float = 0.0
     piece_dropout: float = 0.0  # share of the joints of pieces left out, anew each time a pair is seen
+    both_ways: float = 0.0  # share of the steps, the first ones, that see every pair in both directions
     tokenizer: str = "bpe"
     joint: bool = True
     vocabulary: int | None = None  # None: 8,000, or as many as the corpus supports
@@ -61,7 +62,13 @@ class Recipe(Settings):
         if self.vocabulary is not None:
             problems += self._not_whole(FEWEST_PIECES, "vocabulary")
         problems += self._not_shares(
-            "dropout", "attention_dropout", "inner_dropout", "piece_dropout", "smoothing", "average"
+            "dropout",
+            "attention_dropout",
+            "inner_dropout",
+            "piece_dropout",
+            "both_ways",
+            "smoothing",
+            "average",
         )
         if not _is_number(self.clip) or not 0 <= self.clip < math.inf:
             problems.append(f"clip must be at least 0 and finite; got {self.clip!r}")
@@ -69,6 +76,11 @@ class Recipe(Settings):
             problems.append(
                 f"piece_dropout leaves out joints, which only bpe has; got {self.piece_dropout!r} and "
                 f"{self.tokenizer!r}"
+            )
+        if self.both_ways and not self.joint:
+            problems.append(
+                "both_ways puts each language on either side, which needs one vocabulary for both; "
+                f"got {self.both_ways!r} and two"
             )
         if self.average and self.average_last:
             problems.append(

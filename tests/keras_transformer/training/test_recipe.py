@@ -89,7 +89,9 @@ def test_every_problem_is_told_at_once() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["dropout", "piece_dropout", "peak", "smoothing", "clip", "average"])
+@pytest.mark.parametrize(
+    "name", ["dropout", "piece_dropout", "both_ways", "peak", "smoothing", "clip", "average"]
+)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0, "0.5", None])
 def test_no_field_takes_what_is_no_number_of_its_range(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"^{name} must .*; got {value!r}$"):
@@ -101,3 +103,12 @@ def test_joints_are_left_out_of_bpe_alone() -> None:
     with pytest.raises(ValueError) as told:
         Recipe(piece_dropout=0.1, tokenizer="unigram")
     assert str(told.value) == "piece_dropout leaves out joints, which only bpe has; got 0.1 and 'unigram'"
+
+
+def test_both_directions_need_one_vocabulary() -> None:
+    assert Recipe(both_ways=0.3).both_ways == 0.3
+    with pytest.raises(ValueError) as told:
+        Recipe(both_ways=0.3, joint=False)
+    assert str(told.value) == (
+        "both_ways puts each language on either side, which needs one vocabulary for both; got 0.3 and two"
+    )
