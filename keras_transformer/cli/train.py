@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> None:
         with directory.lock():
             about = directory.about()
             if not (directory.path / "recipe.json").exists():
-                _prepare(directory, about)
+                _prepare(directory, about, resumed=arguments.resume)
             recipe = _recipe(directory)
             _tell("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
             _train(directory, recipe)
@@ -172,18 +172,25 @@ def _refuse(arguments: argparse.Namespace, why: str) -> None:
         raise CommandError(f"{why}: leave out {', '.join('--' + name.replace('_', '-') for name in given)}.")
 
 
-def _prepare(directory: Any, about: dict[str, Any]) -> None:
+def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
     from keras_transformer.training.corpus import Corpus
     from keras_transformer.training.precision import fastest_precision
     from keras_transformer.training.prepare import prepare
 
+    corpus, remedy = Corpus.from_run(about), ""
+    if resumed and corpus.is_piped:
+        remedy = (
+            f"The corpus of {directory.path} comes from standard input, and its preparation was not ended: "
+            "pipe all of it into `train --resume` again, or begin a new run."
+        )
+        if sys.stdin is None or sys.stdin.isatty():
+            raise CommandError(remedy)
     try:
-        corpus = Corpus.from_run(about)
         training, valid = corpus.read()
         usual = {"precision": fastest_precision(), **corpus.usual()}
         prepare(directory, about, training, valid, corpus.rules(), about["recipe"], _tell, usual)
     except ValueError as error:  # a corpus, a rule, a vocabulary: each says what it needs
-        raise CommandError(str(error)) from error
+        raise CommandError(f"{error}. {remedy}" if remedy else str(error)) from error
 
 
 LARGE = 10**9  # pairs: what no corpus would allow is refused before one is read

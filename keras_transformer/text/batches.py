@@ -39,8 +39,10 @@ class BatchPlan:
             )
         # with more buckets than batches in an epoch, pairs would wait for many epochs
         shapes = max(1, min(shapes, int(lengths.max(axis=1).sum()) // tokens))
-        self.buckets, self._bucket_of = _buckets(lengths, tokens, shapes)
-        padded = np.array([bucket[:2] for bucket in self.buckets])[self._bucket_of].sum()
+        distinct, counts, which = _distinct(lengths)
+        self.buckets, bucket_of = _buckets(distinct, counts, tokens, shapes)
+        self._bucket_of = bucket_of.astype(np.uint8)[which]  # MOST_BANDS x MOST_BANDS at most
+        padded = np.array([bucket[:2] for bucket in self.buckets])[bucket_of].sum(axis=1) @ counts
         self.padding = float(1 - lengths.sum() / padded)  # its share of an epoch's tokens, both sides
 
     def batches(self, start: int = 0) -> Iterator[tuple[Bucket, Indices]]:
@@ -57,10 +59,8 @@ class BatchPlan:
         """Every pair once, in an order of its own: nothing waits, a bucket may end with a short batch."""
         rng = np.random.default_rng((self.seed, number))
         queue = rng.permutation(len(self._bucket_of))
-        bucket_of = self._bucket_of[queue]
         planned = []
-        for place, bucket in enumerate(self.buckets):
-            members = queue[bucket_of == place]
+        for bucket, members in zip(self.buckets, self._members(queue), strict=True):
             ends = range(bucket.rows, len(members), bucket.rows)
             planned += [(bucket, batch) for batch in np.split(members, ends) if len(batch)]
         return [planned[place] for place in rng.permutation(len(planned))]
@@ -74,70 +74,94 @@ class BatchPlan:
         """Every pair once, behind those that wait -> batches, and those that wait now."""
         rng = np.random.default_rng((self.seed, epoch))
         queue = np.concatenate([waiting, rng.permutation(len(self._bucket_of))])
-        bucket_of = self._bucket_of[queue]
         planned, left = [], []
-        for number, bucket in enumerate(self.buckets):
-            members = queue[bucket_of == number]
+        for number, (bucket, members) in enumerate(zip(self.buckets, self._members(queue), strict=True)):
             full = len(members) // bucket.rows * bucket.rows
             planned += [(number, batch) for batch in members[:full].reshape(-1, bucket.rows)]
             left.append(members[full:])
         order = rng.permutation(len(planned))
         return [planned[place] for place in order], np.concatenate(left)
 
+    def _members(self, queue: Indices) -> list[Indices]:
+        """Those of each bucket, as they come in the queue."""
+        bucket_of = self._bucket_of[queue]
+        ends = np.cumsum(np.bincount(bucket_of, minlength=len(self.buckets)))
+        return np.split(queue[np.argsort(bucket_of, kind="stable")], ends[:-1])
 
-def _buckets(lengths: Lengths, tokens: int, shapes: int) -> tuple[list[Bucket], Indices]:
+
+def _distinct(lengths: Lengths) -> tuple[Lengths, Indices, Indices]:
+    """-> the lengths that there are, how many pairs have each, and which of them each pair has.
+
+    A corpus of millions has some thousand: all that is computed of lengths is computed of these.
+    """
+    base = int(lengths.max()) + 1
+    keys, which, counts = np.unique(
+        lengths[:, 0].astype(np.int64) * base + lengths[:, 1], return_inverse=True, return_counts=True
+    )
+    return np.stack(np.divmod(keys, base), axis=1).astype(np.int32), counts, which
+
+
+def _buckets(distinct: Lengths, counts: Indices, tokens: int, shapes: int) -> tuple[list[Bucket], Indices]:
     """Bands of target length, and in each of them bands of source length, where they pad least."""
-    grids = [_grid(lengths, bands, shapes) for bands in range(1, min(shapes, MOST_BANDS) + 1)]
-    grid = min(grids, key=lambda grid: _padded(lengths, grid)[0])
-    _, bucket_of = _padded(lengths, grid)
-    members = np.bincount(bucket_of, minlength=len(grid))
+    grids = [_grid(distinct, counts, bands, shapes) for bands in range(1, min(shapes, MOST_BANDS) + 1)]
+    grid = min(grids, key=lambda grid: _padded(distinct, counts, grid)[0])
+    _, bucket_of = _padded(distinct, counts, grid)
+    members = _summed(bucket_of, counts, len(grid))
     buckets = [
         Bucket(source, target, min(tokens // max(source, target), max(1, count)))
-        for (source, target), count in zip(grid, members, strict=True)
+        for (source, target), count in zip(grid, members.tolist(), strict=True)
     ]
     return buckets, bucket_of
 
 
-def _grid(lengths: Lengths, target_bands: int, shapes: int) -> list[tuple[int, int]]:
+def _summed(places: Indices, counts: Indices, length: int) -> Indices:
+    """How many pairs each place has; bincount adds in float64, exact up to 2**53."""
+    return np.bincount(places, counts, length).astype(np.int64)
+
+
+def _grid(distinct: Lengths, counts: Indices, target_bands: int, shapes: int) -> list[tuple[int, int]]:
     """Bands of target length, then each further shape where one more band of source length saves most."""
-    source, target = lengths[:, 0], lengths[:, 1]
-    highs = _bands(*_covers(target), target_bands)
-    inside = [source[(target > low) & (target <= high)] for low, high in pairwise([0, *highs])]
-    covers = [_covers(part) for part in inside]
-    counts = [1] * len(highs)
+    source, target = distinct[:, 0], distinct[:, 1]
+    highs = _bands(*_covers(target, counts), target_bands)
+    inside = [(target > low) & (target <= high) for low, high in pairwise([0, *highs])]
+    covers = [_covers(source[part], counts[part]) for part in inside]
+    bands = [1] * len(highs)
     for _ in range(shapes - len(highs)):
         saved = [
             costs[count - 1] - costs[count] if count < len(costs) else 0.0
-            for (_, costs, _), count in zip(covers, counts, strict=True)
+            for (_, costs, _), count in zip(covers, bands, strict=True)
         ]
-        counts[int(np.argmax(saved))] += max(saved) > 0
+        bands[int(np.argmax(saved))] += max(saved) > 0
     return [
         (length, high)
-        for high, cover, count in zip(highs, covers, counts, strict=True)
+        for high, cover, count in zip(highs, covers, bands, strict=True)
         for length in _bands(*cover, count)
     ]
 
 
-def _padded(lengths: Lengths, grid: list[tuple[int, int]]) -> tuple[int, Indices]:
-    """The tokens of an epoch, padding included, and the shape of each pair: the first that holds it.
+def _padded(distinct: Lengths, counts: Indices, grid: list[tuple[int, int]]) -> tuple[int, Indices]:
+    """The tokens of an epoch, padding included, and the shape of each length: the first that holds it.
 
     The shapes are ordered by target, then by source, and the last of a band holds the longest source in it:
     no pair comes into a band of longer targets than it needs.
     """
-    bucket_of = np.empty(len(lengths), np.int64)
+    bucket_of = np.empty(len(distinct), np.int64)
     for number, shape in reversed(list(enumerate(grid))):
-        bucket_of[(lengths <= shape).all(axis=1)] = number
-    return int(np.array(grid)[bucket_of].sum()), bucket_of
+        bucket_of[(distinct <= shape).all(axis=1)] = number
+    return int(np.array(grid)[bucket_of].sum(axis=1) @ counts), bucket_of
 
 
-def _covers(lengths: NDArray[np.int32]) -> tuple[NDArray[Any], list[float], list[NDArray[Any]]]:
+def _covers(
+    lengths: NDArray[np.int32], pairs: Indices
+) -> tuple[NDArray[Any], list[float], list[NDArray[Any]]]:
     """Cover these lengths with 1, 2, ... bands so that padding each to the end of its band costs least.
 
-    -> the distinct lengths, the padding of the best cover for each number of bands, and where its last band
-    begins for each length it could end at. Dynamic programming: the best k bands up to a length are the
-    best k - 1 bands up to where the last one begins.
+    Of lengths, and of how many pairs have each -> the distinct ones, the padding of the best cover for each
+    number of bands, and where its last band begins for each length it could end at. Dynamic programming: the
+    best k bands up to a length are the best k - 1 bands up to where the last one begins.
     """
-    values, counts = np.unique(lengths, return_counts=True)
+    values, places = np.unique(lengths, return_inverse=True)
+    counts = _summed(places, pairs, len(values))
     number, tokens = np.cumsum(counts), np.cumsum(counts * values)
     # band[m, l]: the padding of one band over values[m] to values[l]
     band = (

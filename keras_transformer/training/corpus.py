@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from keras_transformer.text.cleaning import CleaningRules
-from keras_transformer.text.corpus import Pair, read_pairs, read_parallel
+from keras_transformer.text.corpus import STANDARD_INPUT, Pair, read_pairs, read_parallel
 from keras_transformer.text.phrasebook import as_typed, learned_whole, phrasebook
 from keras_transformer.training.recipe import PHRASEBOOK
 
@@ -65,17 +65,36 @@ class Corpus:
 
     @classmethod
     def from_run(cls, about: dict[str, Any]) -> Self:
-        """From what `as_run` gave."""
-        corpus = about["corpus"]
+        """From what `as_run` gave: the same files, from wherever the run is resumed."""
+        begun_in = about.get("directory", "")  # older runs do not have it
+        corpus: dict[str, Any] = {
+            name: [_placed(file, begun_in) for file in value] if isinstance(value, list) else value
+            for name, value in about["corpus"].items()
+        }
         if corpus["phrasebook"]:
             return cls(**corpus)
         return cls(about["source_lang"], about["target_lang"], **corpus)
 
     def as_run(self) -> dict[str, Any]:
-        """For run.json."""
+        """For run.json: the files by the names that were said, and the directory where they were.
+
+        The names alone go into exported models, where nobody's directories belong.
+        """
         source_lang, target_lang = self.languages
         corpus = {name: value for name, value in asdict(self).items() if not name.endswith("_lang")}
-        return {"source_lang": source_lang, "target_lang": target_lang, "corpus": corpus}
+        directory = str(Path.cwd())
+        return {
+            "source_lang": source_lang,
+            "target_lang": target_lang,
+            "corpus": corpus,
+            "directory": directory,
+        }
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether any of it is read from standard input."""
+        files = (self.source, self.target, self.pairs, self.valid_source, self.valid_target)
+        return any(str(STANDARD_INPUT) in names for names in files if names)
 
     def rules(self) -> CleaningRules:
         """How the pairs are cleaned. The phrasebook repeats on purpose what is to be learned whole."""
@@ -102,6 +121,10 @@ class Corpus:
         if self.pairs:
             return read_pairs(_paths(self.pairs), self.source_lang or "", self.target_lang or ""), valid
         return read_parallel(_paths(self.source), _paths(self.target)), valid
+
+
+def _placed(file: str, directory: str) -> str:
+    return file if file == str(STANDARD_INPUT) else str(Path(directory, file))
 
 
 def _paths(names: list[str] | None) -> list[Path]:

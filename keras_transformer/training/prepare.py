@@ -1,7 +1,9 @@
 """From a corpus to a run directory that can be trained: cleaned, split, tokenised, its recipe settled."""
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
 from itertools import chain
 from typing import Any
 from zlib import crc32
@@ -15,7 +17,7 @@ from keras_transformer.training.run import Run
 
 SPOOL = "corpus.jsonl"
 SAMPLES = 16  # how often a corpus is cut into pieces when that is left to chance
-HELD_OUT_SHARE, HELD_OUT_MOST = 50, 1000  # one pair in fifty, a thousand at most
+HELD_OUT_SHARE, HELD_OUT_MOST = 50, 1000  # one source text in fifty, a thousand at most
 
 Tell = Callable[[str], None]
 
@@ -33,16 +35,16 @@ def prepare(
     """Everything that training reads. The recipe is written last: with it, a run is prepared.
 
     The corpus is read once and spooled to disk, so that a pipe will do and memory does not matter. Without
-    `valid`, one pair in fifty is held out, chosen by its source text: the same sentence is never on both
-    sides. `said` are the fields of the recipe that the user said.
+    `valid`, one source text in fifty is held out, with its first translation: the same source is never on
+    both sides. `said` are the fields of the recipe that the user said.
     """
-    report = CleaningReport()
-    held_out = None if valid is not None else _HeldOut()
+    report, held_out = CleaningReport(), HeldOut()
     pairs = clean(training, rules, report)
-    count = run.write_pairs(SPOOL, pairs if held_out is None else held_out.without(pairs))
+    spooled = run.write_pairs(SPOOL, pairs if valid is not None else held_out.chosen_from(pairs))
     run.write("cleaning.json", report.as_dict())
     tell(str(report))
-    validation = list(valid) if valid is not None else held_out.pairs if held_out else []
+    validation = list(held_out.pairs.values() if valid is None else valid)
+    count = spooled - held_out.times.total()
     if not validation or not count:
         raise CorpusError(
             f"of {report.kept} pairs {count} are left to train on and {len(validation)} to validate on: "
@@ -51,8 +53,12 @@ def prepare(
     run.write_pairs("valid.jsonl", validation)
     recipe = Recipe.for_corpus(count, usual, **said)
     tell(f"{count:,} pairs to train on, {len(validation):,} held out for scores")
+
+    def trained_on() -> Iterator[Pair]:
+        return (pair for pair in run.read_pairs(SPOOL) if pair.source not in held_out.pairs)
+
     tokenizer = Tokenizer.train(
-        run.read_pairs(SPOOL),
+        trained_on(),
         recipe.vocabulary,
         recipe.tokenizer,
         recipe.joint,
@@ -64,7 +70,7 @@ def prepare(
     tokenizer.save(run.tokenizer)
     dropout = recipe.piece_dropout
     times = SAMPLES if dropout else 1
-    pairs = chain.from_iterable(run.read_pairs(SPOOL) for _ in range(times))
+    pairs = chain.from_iterable(trained_on() for _ in range(times))
     store = TokenStore.write(run.tokens, pairs, tokenizer, recipe.max_tokens, dropout, recipe.seed)
     (run.path / SPOOL).unlink()
     tell(f"{tokenizer.target_size:,} pieces, {int(store.lengths()[:, 1].sum()) // times:,} target tokens")
@@ -72,22 +78,31 @@ def prepare(
     return recipe
 
 
-class _HeldOut:
-    """Takes pairs out of a stream for validation."""
+class HeldOut:
+    """Of a stream of pairs those to validate on: the sources with the smallest checksums, wherever they come.
+
+    Which they are depends on the texts alone. A source that is put out by a smaller one never comes back, so
+    that no more than HELD_OUT_MOST are remembered.
+    """
 
     def __init__(self) -> None:
-        self.pairs: list[Pair] = []
-        self._sources: set[str] = set()
+        self.pairs: dict[str, Pair] = {}  # by their source: the first that has it
+        self.times: Counter[str] = Counter()  # that each of these sources comes
+        self._largest_first: list[tuple[int, str]] = []
 
-    def without(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+    def chosen_from(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """The same pairs; those to hold out are known when they end."""
         for pair in pairs:
-            if crc32(pair.source.encode()) % HELD_OUT_SHARE or not self._take(pair):
-                yield pair
+            checksum = crc32(pair.source.encode())
+            if checksum % HELD_OUT_SHARE == 0:
+                self._look_at(pair, checksum)
+            yield pair
 
-    def _take(self, pair: Pair) -> bool:
-        if pair.source not in self._sources and len(self.pairs) == HELD_OUT_MOST:
-            return False
-        self._sources.add(pair.source)
-        if len(self.pairs) < HELD_OUT_MOST:
-            self.pairs.append(pair)
-        return True
+    def _look_at(self, pair: Pair, checksum: int) -> None:
+        if pair.source not in self.pairs:
+            self.pairs[pair.source] = pair
+            heappush(self._largest_first, (-checksum, pair.source))
+        self.times[pair.source] += 1
+        if len(self.pairs) > HELD_OUT_MOST:
+            _, largest = heappop(self._largest_first)
+            del self.pairs[largest], self.times[largest]

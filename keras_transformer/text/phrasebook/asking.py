@@ -2,12 +2,11 @@
 
 from keras_transformer.text.phrasebook import english, french
 from keras_transformer.text.phrasebook.deeds import DEEDS_IN_TIME, Deed
-from keras_transformer.text.phrasebook.doing import tails, timed, together
+from keras_transformer.text.phrasebook.doing import sensible, tails, timed
 from keras_transformer.text.phrasebook.french import Adjective, Polarity, Subject, Tense
 from keras_transformer.text.phrasebook.lexicon import (
     BELONGINGS,
     CAR,
-    GLASS,
     HE,
     KEY,
     LANDMARKS,
@@ -15,6 +14,7 @@ from keras_transformer.text.phrasebook.lexicon import (
     PEOPLE,
     SHE,
     SHOPS,
+    TICKET,
     YOU,
     YOU_FAMILIAR,
 )  # fmt: skip
@@ -48,14 +48,14 @@ def ask(
     tense: Tense,
     words: tuple[str, str],
     openings: tuple[str, str] = ("", ""),
-    inverts: bool = True,
+    placed: tuple[bool, bool] = (False, False),
 ) -> Sentence:
-    """The question, inverted or with est-ce que."""
+    """The question, inverted or with est-ce que; `placed` is gender and number of an object it opens with."""
     subject, call_fr, call_en, inverted, both = asked
     if inverted:
-        source = french.inverted(subject, pair.french, tense, words[0])
+        source = french.inverted(subject, pair.french, tense, words[0], placed=placed)
     else:
-        source = f"est-ce que {french.clause(subject, pair.french, tense, words[0])}"
+        source = f"est-ce que {french.clause(subject, pair.french, tense, words[0], placed=placed)}"
     target = english.question(subject, pair.english, tense, words[1])
     return say(
         f"{openings[0]} {source}{call_fr} ?".strip(), f"{openings[1]} {target}{call_en}?".strip(), both
@@ -72,12 +72,12 @@ ASKABLE = tuple((deed, moment) for deed, moment in DEEDS_IN_TIME
 def asking_deed(asked: Asked, deed_in_time: tuple[Deed, Moment]) -> Sentence | None:
     """Avez-vous acheté du pain hier ?"""
     deed, moment = deed_in_time
-    if not together(asked[0], deed) or (asked[1] and asked[1].removeprefix(", ") in deed.thing.french):
+    if not sensible(asked[0], deed) or (asked[1] and asked[1].removeprefix(", ") in deed.thing.french):
         return None
     return ask(asked, deed.verb, moment.tense, timed(tails(deed, asked[0]), moment))
 
 
-LIKE, BEING, KNOW_HOW = verb("aimer", "like"), verb("être", "be"), verb("savoir", "know")
+LIKE, BEING = verb("aimer", "like"), verb("être", "be")
 
 
 @frame(3, ASKED, LIKED)
@@ -143,27 +143,31 @@ QUESTIONS: tuple[tuple[str, str, Verb, Tense, str, str], ...] = (
     ("que", "what", verb("vouloir", "want"), Tense.HABIT, "", ""),
     ("que", "what", verb("chercher", "look"), Tense.NOW, "", "for"),
     ("combien de livres", "how many books", verb("acheter", "buy"), Tense.PAST, "", ""),
+    ("combien de photos", "how many photos", verb("prendre", "take"), Tense.PAST, "", ""),
     ("combien de langues", "how many languages", verb("parler", "speak"), Tense.HABIT, "", ""),
     ("quel film", "which film", verb("regarder", "watch"), Tense.GOING, "ce soir", "tonight"),
     ("quel livre", "which book", verb("lire", "read"), Tense.NOW, "", ""),
+    ("quelle chanson", "which song", verb("choisir", "choose"), Tense.PAST, "", ""),
     ("quelle robe", "which dress", verb("préférer", "prefer"), Tense.HABIT, "", ""),
     ("quels légumes", "which vegetables", verb("aimer", "like"), Tense.HABIT, "", ""),
 )  # fmt: skip
+# Gender and number of the objects that stand before the verb.
+PLACED = {"combien de livres": (False, True), "combien de photos": (True, True),
+          "combien de langues": (True, True), "quelle chanson": (True, False), "quelle robe": (True, False),
+          "quels légumes": (False, True)}  # fmt: skip
 
 
 @frame(3, YOUS, QUESTIONS)
 def asking_details(asked: Asked, question: tuple[str, str, Verb, Tense, str, str]) -> Sentence | None:
     """Où habitez-vous ? / Qu'est-ce que Marie mange ?"""
     opening_fr, opening_en, pair, tense, words, meaning = question
-    subject, call_fr, call_en, inverted, both = asked
-    if tense is Tense.PAST and pair.french.auxiliary == "être":
-        return None
+    *_, inverted, both = asked
     if pair.french.reflexive and inverted and not both:
         return None
     if opening_fr == "avec qui" and tense is Tense.PAST:
         opening_fr, words, meaning = "à qui", "hier", "to yesterday"
     return ask(
-        (subject, call_fr, call_en, inverted, both), pair, tense, (words, meaning), (opening_fr, opening_en)
+        asked, pair, tense, (words, meaning), (opening_fr, opening_en), PLACED.get(opening_fr, (False, False))
     )
 
 
@@ -195,7 +199,7 @@ def asking_time(
 
 SOUGHT = (*((french.definite(noun), f"the {noun.english}", False, False) for noun in LANDMARKS),
           *((french.definite(noun, True), f"the {english.plural_of(noun)}", True, False)
-            for noun in (KEY, GLASS)),
+            for noun in (KEY, TICKET)),
           *((french.possessive(0, noun), f"my {noun.english}", False, False) for noun in (*BELONGINGS, CAR)),
           *((french.possessive(4, noun), f"your {noun.english}", False, False)
             for noun in (*BELONGINGS, CAR)),

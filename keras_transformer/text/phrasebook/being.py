@@ -1,7 +1,7 @@
 """Frames about what people and things are: moods, jobs, colours, comparisons, what hurts, what is needed."""
 
 from keras_transformer.text.phrasebook import english, french
-from keras_transformer.text.phrasebook.deeds import Thing, one, owned, several, some
+from keras_transformer.text.phrasebook.deeds import Thing, one, personal, several, some
 from keras_transformer.text.phrasebook.english import BE
 from keras_transformer.text.phrasebook.french import AVOIR, ETRE, Adjective, Polarity, Subject, Tense
 from keras_transformer.text.phrasebook.lexicon import (
@@ -129,19 +129,20 @@ def feeling(
 ) -> Sentence | None:
     """J'ai faim. -> I am hungry."""
     tense, polarity, when_fr, when_en = time
-    if name[0] in ("raison", "tort") and when_fr:
+    if name[0] in ("raison", "tort") and (when_fr or polarity is Polarity.NO_LONGER):
         return None
     source = french.clause(subject, AVOIR, tense, f"{name[0]} {when_fr}".strip(), polarity)
     target = english.clause(subject, BE, tense, f"{name[1]} {when_en}".strip(), polarity)
     return say(f"{source}.", f"{target}.", subject.both)
 
 
+# Where it hurts; what one has, and what several have.
 ACHES = (
-    ("à la tête", "a headache"),
-    ("aux dents", "toothache"),
-    ("au ventre", "a stomach ache"),
-    ("à la gorge", "a sore throat"),
-    ("au dos", "backache"),
+    ("à la tête", "a headache", "headaches"),
+    ("aux dents", "toothache", "toothache"),
+    ("au ventre", "a stomach ache", "stomach aches"),
+    ("à la gorge", "a sore throat", "sore throats"),
+    ("au dos", "backache", "backache"),
 )
 HAVE = verb("avoir", "have")
 NEED = verb("avoir", "need")
@@ -154,11 +155,12 @@ ACHE_TIMES = (
 
 
 @frame(1.5, SUBJECTS, ACHES, ACHE_TIMES)
-def aching(subject: Subject, ache: tuple[str, str], time: tuple[Tense, Tense, str, str]) -> Sentence:
+def aching(subject: Subject, ache: tuple[str, str, str], time: tuple[Tense, Tense, str, str]) -> Sentence:
     """Elle a mal à la tête. -> She has a headache."""
     tense_fr, tense_en, when_fr, when_en = time
     source = french.clause(subject, AVOIR, tense_fr, f"mal {ache[0]} {when_fr}".strip())
-    target = english.clause(subject, HAVE.english, tense_en, f"{ache[1]} {when_en}".strip())
+    suffered = ache[2] if subject.plural else ache[1]
+    target = english.clause(subject, HAVE.english, tense_en, f"{suffered} {when_en}".strip())
     return say(f"{source}.", f"{target}.", subject.both)
 
 
@@ -195,23 +197,28 @@ def having(subject: Subject, thing: Thing, time: tuple[Tense, Polarity, str, str
     return say(f"{source}.", f"{target}.", subject.both)
 
 
-NEEDS: tuple[tuple[str, str], ...] = (
-    *((f"d'{thing.negated[2:]}" if thing.negated.startswith("d'") else thing.negated, thing.english)
-      for thing in some((BREAD, CHEESE, WATER, COFFEE, MEAT))),
-    *((f"de {thing.french}", thing.english)
-      for thing in one((COAT, PEN, BAG, CAR, COMPUTER, UMBRELLA, TABLE, LAMP, CHAIR, TICKET))),
-    *((thing.negated, thing.english) for thing in several((SHOE, EGG, TOMATO))),
-    *((f"de {thing.french}", thing.english) for thing in owned((BICYCLE, COMPUTER, PASSPORT, PHONE))),
-    ("d'argent", "money"), ("de temps", "time"), ("d'aide", "help"), ("de vacances", "a holiday"),
+# French, English, and whether it is said of several people, of one, of either.
+NEEDS: tuple[tuple[str, str, bool | None], ...] = (
+    *((thing.negated, thing.english, None)
+      for thing in (*some((BREAD, CHEESE, WATER, COFFEE, MEAT)), *several((SHOE, EGG, TOMATO)))),
+    *((f"de {thing.french}", thing.english, thing.many)
+      for thing in (*one((COAT, PEN, BAG, CAR, COMPUTER, UMBRELLA, TABLE, LAMP, CHAIR, TICKET)),
+                    *personal((BICYCLE, COMPUTER, PASSPORT, PHONE)))),
+    ("d'argent", "money", None), ("de temps", "time", None), ("d'aide", "help", None),
+    ("de vacances", "a holiday", None),
 )  # fmt: skip
 
 
 @frame(3, SUBJECTS, NEEDS, HAVINGS[:2])
-def needing(subject: Subject, need: tuple[str, str], time: tuple[Tense, Polarity, str, str]) -> Sentence:
+def needing(
+    subject: Subject, need: tuple[str, str, bool | None], time: tuple[Tense, Polarity, str, str]
+) -> Sentence | None:
     """J'ai besoin d'un stylo. -> I need a pen."""
-    tense, polarity, *_ = time
-    source = french.clause(subject, AVOIR, tense, f"besoin {french.own(need[0], subject)}", polarity)
-    target = english.clause(subject, NEED.english, tense, english.own(need[1], subject), polarity)
+    (words, meaning, many), (tense, polarity, *_) = need, time
+    if many not in (None, subject.plural):
+        return None
+    source = french.clause(subject, AVOIR, tense, f"besoin {french.own(words, subject)}", polarity)
+    target = english.clause(subject, NEED.english, tense, english.own(meaning, subject), polarity)
     return say(f"{source}.", f"{target}.", subject.both)
 
 
@@ -239,14 +246,21 @@ def comparing(
     )
 
 
-ABSENCES = (("ne vient pas", "ne viennent pas", "is not coming", "are not coming"),
-            ("reste à la maison", "restent à la maison", "is staying at home", "are staying at home"),
-            ("ne mange pas", "ne mangent pas", "is not eating", "are not eating"),
-            ("va voir le médecin", "vont voir le médecin", "is going to see the doctor",
-             "are going to see the doctor"),
-            ("ne travaille pas aujourd'hui", "ne travaillent pas aujourd'hui", "is not working today",
-             "are not working today"),
-            ("rentre à la maison", "rentrent à la maison", "is coming home", "are coming home"))  # fmt: skip
+# What one does and what several do, in both languages, and what explains it.
+ABSENCES: tuple[tuple[tuple[str, str, str, str], tuple[str, ...]], ...] = (
+    (("ne vient pas", "ne viennent pas", "is not coming", "are not coming"),
+     ("tired", "ill", "busy", "sad", "worried", "a headache", "afraid", "sleepy")),
+    (("reste à la maison", "restent à la maison", "is staying at home", "are staying at home"),
+     ("tired", "ill", "busy", "sad", "worried", "a headache", "afraid", "cold")),
+    (("ne mange pas", "ne mangent pas", "is not eating", "are not eating"),
+     ("tired", "ill", "busy", "sad", "worried", "a headache")),
+    (("va voir le médecin", "vont voir le médecin", "is going to see the doctor",
+      "are going to see the doctor"), ("tired", "ill", "worried", "a headache")),
+    (("ne travaille pas aujourd'hui", "ne travaillent pas aujourd'hui", "is not working today",
+      "are not working today"), ("tired", "ill", "busy", "a headache")),
+    (("rentre à la maison", "rentrent à la maison", "is coming home", "are coming home"),
+     ("tired", "ill", "sad", "worried", "a headache", "afraid", "cold", "hungry", "sleepy")),
+)  # fmt: skip
 REASONS: tuple[tuple[str, str, Adjective | None], ...] = (
     *(("être", mood.english, mood) for mood in MOODS
       if mood.english in ("tired", "ill", "busy", "sad", "worried")),
@@ -257,23 +271,26 @@ REASONS: tuple[tuple[str, str, Adjective | None], ...] = (
 
 @frame(4, PEOPLE, ABSENCES, REASONS)
 def because(
-    subject: Subject, absence: tuple[str, str, str, str], reason: tuple[str, str, Adjective | None]
+    subject: Subject,
+    absence: tuple[tuple[str, str, str, str], tuple[str, ...]],
+    reason: tuple[str, str, Adjective | None],
 ) -> Sentence | None:
     """Mes parents restent à la maison parce qu'ils sont fatigués."""
     many = subject.person == 5
-    who, (kind, meaning, mood) = pronoun(subject), reason
+    who, (kind, meaning, mood), (doing, reasons) = pronoun(subject), reason, absence
+    if meaning not in reasons:
+        return None
     if mood is not None:
         source = french.clause(who, ETRE, Tense.HABIT, french.agree(mood, subject.feminine, subject.plural))
     else:
         source = french.clause(who, AVOIR, Tense.HABIT, kind)
-    pair = HAVE.english if "ache" in meaning else BE
-    if ("mange" in absence[0] and meaning == "hungry") or (
-        "médecin" in absence[0] and meaning in ("cold", "hungry", "busy", "sleepy")
-    ):
-        return None
+    if meaning == "a headache":
+        target = english.clause(who, HAVE.english, Tense.HABIT, "headaches" if many else meaning)
+    else:
+        target = english.clause(who, BE, Tense.HABIT, meaning)
     return say(
-        f"{subject.french} {absence[many]} parce que {source}.",
-        f"{subject.english} {absence[2 + many]} because {english.clause(who, pair, Tense.HABIT, meaning)}.",
+        f"{subject.french} {doing[many]} parce que {source}.",
+        f"{subject.english} {doing[2 + many]} because {target}.",
     )
 
 

@@ -106,22 +106,21 @@ def telling_time(time: tuple[str, str], told: tuple[str, str, str, str]) -> Sent
     return say(f"{told[0]} {time[0]}{told[1]}", f"{told[2]} {time[1]}{told[3]}")
 
 
-SCHEDULED = (("le train arrive", "the train arrives"), ("le bus part", "the bus leaves"),
-             ("le film commence", "the film starts"),
-             ("la leçon finit", "the lesson ends"), ("la banque ouvre", "the bank opens"),
-             ("le musée ferme", "the museum closes"),
-             ("j'ai un rendez-vous", "I have an appointment"), ("nous dînons", "we have dinner"),
-             ("la boulangerie ferme", "the bakery closes"),
-             ("mon train part", "my train leaves"), ("le concert commence", "the concert starts"),
-             ("le magasin ouvre", "the shop opens"))  # fmt: skip
+WEEKLY = (("le train arrive", "the train arrives"), ("le bus part", "the bus leaves"),
+          ("la leçon finit", "the lesson ends"), ("la banque ouvre", "the bank opens"),
+          ("le musée ferme", "the museum closes"), ("nous dînons", "we have dinner"),
+          ("la boulangerie ferme", "the bakery closes"), ("le magasin ouvre", "the shop opens"))  # fmt: skip
+APPOINTED = (("le film commence", "the film starts"), ("j'ai un rendez-vous", "I have an appointment"),
+             ("mon train part", "my train leaves"),
+             ("le concert commence", "the concert starts"))  # fmt: skip
+EVERY_WEEK = (("", ""), *((f"le {source}", f"on {target}s") for source, target in WEEKDAYS))
+THIS_WEEK = (("", ""), *((source, f"on {target}") for source, target in WEEKDAYS))
 DAYTIMES = tuple(
     time for value in range(7, 13) for time in (hour(value), *(minutes(value, name) for name in MINUTES[:3]))
 )
 
 
-@frame(
-    3, SCHEDULED, DAYTIMES, (("", ""), *((f"le {source}", f"on {target}s") for source, target in WEEKDAYS))
-)
+@frame(2, WEEKLY, DAYTIMES, EVERY_WEEK)
 def scheduled(event: tuple[str, str], time: tuple[str, str], day: tuple[str, str]) -> Sentence:
     """La banque ouvre à neuf heures le lundi."""
     return say(
@@ -144,7 +143,7 @@ def dated(event: tuple[str, str], day: int, month: tuple[str, str]) -> Sentence 
         day == 31 and month[0] in ("avril", "juin", "septembre", "novembre")
     ):
         return None
-    return say(f"{event[0]} le {'1er' if day == 1 else day} {month[0]}.", f"{event[1]} {month[1]} {day}.")
+    return say(f"{event[0]} le {'1er' if day == 1 else day} {month[0]}.", f"{event[1]} {day} {month[1]}.")
 
 
 def plausible(subject: Subject, age: int) -> bool:
@@ -188,16 +187,20 @@ def aged(who: tuple[Subject, int], time: tuple[Tense, str, str]) -> Sentence:
     )
 
 
-SPANS = tuple((f"{number_in_french(count)} {source}{'s' if source[-1] != 's' else ''}",
-               f"{number_in_english(count)} {target}")
-              for source, target in (("an", "years"), ("mois", "months"), ("semaine", "weeks"),
-                                     ("jour", "days")) for count in range(2, 11))  # fmt: skip
+def spans(*units: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    """Two to ten of each unit: deux ans, two years."""
+    return tuple((f"{number_in_french(count)} {source}", f"{number_in_english(count)} {target}")
+                 for source, target in units for count in range(2, 11))  # fmt: skip
+
+
+SHORT_SPANS = spans(("semaines", "weeks"), ("jours", "days"))
+SPANS = (*spans(("ans", "years"), ("mois", "months")), *SHORT_SPANS)
 LASTING = ((("habite", "habites", "habite", "habitons", "habitez", "habitent"), "ici", "lived here"),
            (("habite", "habites", "habite", "habitons", "habitez", "habitent"), "à Lyon", "lived in Lyon"),
            (("travaille", "travailles", "travaille", "travaillons", "travaillez", "travaillent"), "ici",
             "worked here"),
-           (ETRE.present, "à Paris", "been in Paris"), (ETRE.present, "en vacances", "been on holiday")
-)  # fmt: skip
+           (ETRE.present, "à Paris", "been in Paris"))  # fmt: skip
+RESTING = ((ETRE.present, "en vacances", "been on holiday"),)
 
 
 @frame(3, SUBJECTS, LASTING, SPANS)
@@ -262,4 +265,14 @@ def weather(sky: tuple[str, str], place: tuple[str, str]) -> Sentence:
     return say(f"{source}.", f"{target}.")
 
 
-FRAMES = (telling_time, scheduled, dated, aged, aged.also(2, PRONOUN_AGES, BIRTHDAYS), lasting, weather)
+FRAMES = (
+    telling_time,
+    scheduled,
+    scheduled.also(1, APPOINTED, DAYTIMES, THIS_WEEK),
+    dated,
+    aged,
+    aged.also(2, PRONOUN_AGES, BIRTHDAYS),
+    lasting,
+    lasting.also(0.5, SUBJECTS, RESTING, SHORT_SPANS),
+    weather,
+)

@@ -1,7 +1,7 @@
 """Things that people do: a verb with what it can sensibly be done to, in both languages."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from keras_transformer.text.phrasebook import english, french
 from keras_transformer.text.phrasebook.french import Noun
@@ -65,6 +65,7 @@ class Thing:
     negated: str
     english: str
     single: bool = False  # 'an apple': eaten now or yesterday, not as a habit
+    many: bool | None = None  # said of several people, one each; of one; of either
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,17 @@ def owned(nouns: Iterable[Noun], is_plural: bool = False) -> Iterator[Thing]:
         yield Thing(f"{{{mark}}} {word}", f"{{{mark}}} {word}", f"{{my}} {meaning}")
 
 
+def each(alone: Iterable[Thing], together: Iterable[Thing]) -> Iterator[Thing]:
+    """un manteau for one person, des manteaux for several."""
+    yield from (replace(thing, many=False) for thing in alone)
+    yield from (replace(thing, many=True) for thing in together)
+
+
+def personal(nouns: tuple[Noun, ...]) -> Iterator[Thing]:
+    """{mon} sac for one person, {mes} sacs for several."""
+    return each(owned(nouns), owned(nouns, True))
+
+
 def words(*pairs: str) -> Iterator[Thing]:
     """Fixed complements, written 'au football = football'."""
     for pair in pairs:
@@ -135,10 +147,10 @@ def deeds(
     for thing in (thing for group in things for thing in group):
         meaning = f"{particle} {thing.english}".strip()
         when = Kind.ONGOING if thing.single and kind is Kind.ROUTINE else kind
-        yield Deed(pair, Thing(thing.french, thing.negated, meaning), when)
+        yield Deed(pair, replace(thing, english=meaning), when)
 
 
-ONGOING, EVENT, MAJOR, ACCIDENT = Kind.ONGOING, Kind.EVENT, Kind.MAJOR, Kind.ACCIDENT
+ONGOING, PASSING, EVENT, MAJOR, ACCIDENT = Kind.ONGOING, Kind.PASSING, Kind.EVENT, Kind.MAJOR, Kind.ACCIDENT
 DEEDS = (
     *deeds("manger", "eat", some(FOOD), one(SNACKS), several((*FRUIT, *VEGETABLES))),
     *deeds("boire", "drink", some(DRINKS)),
@@ -159,7 +171,7 @@ DEEDS = (
     ),
     *deeds("écrire", "write", one((LETTER, REPORT, STORY, MESSAGE)), several((LETTER, POEM))),
     *deeds("regarder", "watch", words("la télévision = television"), one((FILM,)), several((FILM,))),
-    *deeds("regarder", "look", owned((PHONE,)), this((PHOTO,)), particle="at"),
+    *deeds("regarder", "look", personal((PHONE,)), this((PHOTO,)), kind=PASSING, particle="at"),
     *deeds(
         "écouter",
         "listen",
@@ -209,6 +221,7 @@ DEEDS = (
             "dans cette chambre = in this bedroom",
             "à l'hôtel = at the hotel",
         ),
+        kind=ONGOING,
     ),
     *deeds("nager", "swim", words("à la piscine = at the swimming pool", "dans la mer = in the sea")),
     *deeds(
@@ -248,9 +261,10 @@ DEEDS = (
         words("le bus = the bus", "le train = the train", "le métro = the underground"),
         several((PHOTO,)),
     ),
-    *deeds("porter", "wear", one(CLOTHES), owned(PAIRED, True)),
+    *deeds("porter", "wear", each(one(CLOTHES), several(CLOTHES)), kind=ONGOING),
+    *deeds("porter", "wear", owned(PAIRED, True)),
     *deeds("laver", "wash", the((CAR,)), words("les fenêtres = the windows")),
-    *deeds("chercher", "look", owned(BELONGINGS), kind=ONGOING, particle="for"),
+    *deeds("chercher", "look", personal(BELONGINGS), kind=PASSING, particle="for"),
     *deeds(
         "acheter",
         "buy",
@@ -260,16 +274,17 @@ DEEDS = (
         kind=EVENT,
     ),
     *deeds("acheter", "buy", one((CAR, HOUSE, FLAT, BICYCLE, COMPUTER)), kind=MAJOR),
-    *deeds("vendre", "sell", owned((CAR, HOUSE, FLAT, BICYCLE, COMPUTER)), kind=MAJOR),
+    *deeds("vendre", "sell", owned((CAR, HOUSE, FLAT)), personal((BICYCLE, COMPUTER)), kind=MAJOR),
     *deeds("visiter", "visit", words("Paris = Paris", "Londres = London", "Rome = Rome"), kind=MAJOR),
-    *deeds("perdre", "lose", owned(BELONGINGS), kind=ACCIDENT),
-    *deeds("trouver", "find", owned((KEY, BAG, PHONE)), one((FLAT,)), kind=ACCIDENT),
-    *deeds("oublier", "forget", owned(BELONGINGS), the((PRESENT,)), kind=ACCIDENT),
+    *deeds("perdre", "lose", personal(BELONGINGS), kind=ACCIDENT),
+    *deeds("trouver", "find", personal((KEY, BAG, PHONE)), one((FLAT,)), kind=ACCIDENT),
+    *deeds("oublier", "forget", personal(BELONGINGS), the((PRESENT,)), kind=ACCIDENT),
     *deeds("visiter", "visit", the((MUSEUM, CASTLE)), kind=EVENT),
     *deeds(
         "finir",
         "finish",
-        owned((BOOK, REPORT)),
+        personal((BOOK,)),
+        owned((REPORT,)),
         the((EXERCISE,)),
         words("{mes} devoirs = {my} homework"),
         kind=EVENT,
@@ -298,6 +313,6 @@ DEEDS = (
     *deeds("ouvrir", "open", words("la porte = the door", "la fenêtre = the window"), kind=EVENT),
     *deeds("fermer", "close", words("la porte = the door", "la fenêtre = the window"), kind=EVENT),
 )
-_NEVER_JUST = ("porter", "oublier", "dormir", "courir", "chanter", "apprendre")
+_NEVER_JUST = ("porter", "oublier", "courir", "chanter", "apprendre")
 DEEDS_IN_TIME = tuple((deed, moment) for deed in DEEDS for moment in MOMENTS[deed.kind]
                       if moment is not JUST or deed.verb.french.infinitive not in _NEVER_JUST)  # fmt: skip

@@ -1,5 +1,7 @@
 """Frames about what people do, want, must do, think that others do."""
 
+import re
+
 from keras_transformer.text.phrasebook import english, french
 from keras_transformer.text.phrasebook.deeds import DEEDS, DEEDS_IN_TIME, Deed
 from keras_transformer.text.phrasebook.french import Polarity, Subject, Tense
@@ -44,11 +46,19 @@ def together(subject: Subject, deed: Deed) -> bool:
     )
 
 
+def sensible(subject: Subject, deed: Deed) -> bool:
+    """Several people wear coats, one of them a coat; dresses and skirts are for women."""
+    if deed.thing.many not in (None, subject.plural) or not together(subject, deed):
+        return False
+    womens = deed.verb.english.base == "wear" and re.search("dress|skirt", deed.thing.english)
+    return subject.feminine or not womens
+
+
 @frame(9, PRONOUNS, RARER_DEEDS)
 def doing(subject: Subject, deed_in_time: tuple[Deed, Moment]) -> Sentence | None:
     """Elle a acheté une robe hier."""
     deed, moment = deed_in_time
-    if not together(subject, deed):
+    if not sensible(subject, deed):
         return None
     words = timed(tails(deed, subject, moment.polarity), moment)
     source, target = told(subject, deed.verb, moment.tense, words, moment.polarity)
@@ -64,6 +74,7 @@ MODALS = modals(("vouloir", "want", "to"), ("devoir", "have", "to"), ("pouvoir",
 DUTIES = tuple(deed for deed in DEEDS if deed.verb.french.infinitive not in
                ("perdre", "oublier", "trouver", "rencontrer", "porter", "chercher", "boire", "manger")
 )  # fmt: skip
+PLEASURES = ("regarder", "écouter", "jouer", "nager", "chanter", "danser")
 WHENS = (Moment(Tense.HABIT, YES, "", ""), Moment(Tense.HABIT, NOT, "", ""),
          Moment(Tense.HABIT, YES, "ce soir", "tonight"),
          Moment(Tense.HABIT, YES, "demain", "tomorrow"), Moment(Tense.HABIT, NOT, "aujourd'hui", "today")
@@ -73,10 +84,12 @@ WHENS = (Moment(Tense.HABIT, YES, "", ""), Moment(Tense.HABIT, NOT, "", ""),
 @frame(6, PRONOUNS, MODALS, DUTIES, WHENS)
 def wishing(subject: Subject, modal: tuple[Verb, str], deed: Deed, when: Moment) -> Sentence | None:
     """Nous devons finir l'exercice demain."""
-    if not together(subject, deed):
+    if not sensible(subject, deed):
         return None
     pair, particle = modal
-    if deed.kind is Kind.MAJOR and when.english:
+    if deed.kind in (Kind.MAJOR, Kind.PASSING) and when.english:
+        return None
+    if pair.english.base == "have" and deed.verb.french.infinitive in PLEASURES:
         return None
     if pair.english.base == "have" and when.polarity is NOT:  # 'ne doit pas' is 'must not', another verb
         return None
@@ -166,7 +179,7 @@ def thinking(
     """Je pense que Thomas va acheter une voiture."""
     holder, pair = opinion
     deed, moment = deed_in_time
-    if holder.french in subject.french or not together(subject, deed) or not together(holder, deed):
+    if holder.french in subject.french or not sensible(subject, deed) or not together(holder, deed):
         return None
     source, target = told(
         subject,

@@ -242,9 +242,9 @@ def clause(subject: Subject, verb: FrenchVerb, tense: Tense, tail: str = "",
 
 def inverted(subject: Subject, verb: FrenchVerb, tense: Tense, tail: str = "",
              polarity: Polarity = Polarity.YES,
-             clitic: str = "") -> str:  # fmt: skip
-    """aimez-vous, a-t-il mangé: the verb before a pronoun subject."""
-    pronoun, finite, rest = _verb_group(subject, verb, tense, clitic, (False, False))
+             clitic: str = "", placed: tuple[bool, bool] = (False, False)) -> str:  # fmt: skip
+    """aimez-vous, a-t-il mangé: the verb before a pronoun subject; `placed` as in `clause`."""
+    pronoun, finite, rest = _verb_group(subject, verb, tense, clitic, placed)
     link = "-t-" if subject.person == 2 and finite[-1] in "aec" else "-"
     ne = "" if polarity is Polarity.YES else "ne"
     return _spaced(ne, pronoun, f"{finite}{link}{subject.french}", polarity.value or "", rest, tail)

@@ -72,9 +72,9 @@ DRESS, SKIRT, SHIRT, JACKET = (
     f("chemise", "shirt"),
     f("veste", "jacket"),
 )
-COAT, HAT, TIE, SWEATER = m("manteau", "coat"), m("chapeau", "hat"), f("cravate", "tie"), m("pull", "sweater")
+COAT, HAT, JUMPER = m("manteau", "coat"), m("chapeau", "hat"), m("pull", "jumper")
 SHOE, SOCK, GLOVE = f("chaussure", "shoe"), f("chaussette", "sock"), m("gant", "glove")
-CLOTHES = (DRESS, SKIRT, SHIRT, JACKET, COAT, HAT, SWEATER)
+CLOTHES = (DRESS, SKIRT, SHIRT, JACKET, COAT, HAT, JUMPER)
 PAIRED = (SHOE, SOCK, GLOVE)
 KEY, BAG, PASSPORT, TICKET = (
     f("clé", "key"),
@@ -98,15 +98,9 @@ HOUSE, FLAT, CAR, BICYCLE = (
     m("vélo", "bicycle"),
 )
 ROOM, KITCHEN, GARDEN = f("chambre", "bedroom"), f("cuisine", "kitchen"), m("jardin", "garden")
-DOOR, WINDOW = f("porte", "door"), f("fenêtre", "window")
 TABLE, CHAIR, BED, LAMP = f("table", "table"), f("chaise", "chair"), m("lit", "bed"), f("lampe", "lamp")
-DOG, CAT, FLOWER, TREE = m("chien", "dog"), m("chat", "cat"), f("fleur", "flower"), m("arbre", "tree")
-PRESENT, GLASS, CUP, BOTTLE = (
-    m("cadeau", "present"),
-    m("verre", "glass"),
-    f("tasse", "cup"),
-    f("bouteille", "bottle"),
-)
+DOG, CAT, FLOWER = m("chien", "dog"), m("chat", "cat"), f("fleur", "flower")
+PRESENT, GLASS = m("cadeau", "present"), m("verre", "glass")
 
 # Places
 STATION, BANK, LIBRARY = f("gare", "station"), f("banque", "bank"), f("bibliothèque", "library")
@@ -117,12 +111,8 @@ PHARMACY, RESTAURANT, CINEMA = (
     m("restaurant", "restaurant"),
     m("cinéma", "cinema"),
 )
-PARK, BEACH, POOL, SUPERMARKET = (
-    m("parc", "park"),
-    f("plage", "beach"),
-    f("piscine", "swimming pool"),
-    m("supermarché", "supermarket"),
-)
+PARK, POOL = m("parc", "park"), f("piscine", "swimming pool")
+SUPERMARKET = m("supermarché", "supermarket")
 THEATRE, CHURCH, CASTLE, BRIDGE = (
     m("théâtre", "theatre"),
     f("église", "church"),
@@ -134,26 +124,7 @@ POST_OFFICE, UNIVERSITY, SCHOOL = (
     f("université", "university"),
     f("école", "school"),
 )
-OFFICE, STREET, VILLAGE, TOWN = (
-    m("bureau", "office"),
-    f("rue", "street"),
-    m("village", "village"),
-    f("ville", "town"),
-)
-OUTINGS = (
-    LIBRARY,
-    MARKET,
-    MUSEUM,
-    RESTAURANT,
-    CINEMA,
-    PARK,
-    BEACH,
-    POOL,
-    SUPERMARKET,
-    THEATRE,
-    BAKERY,
-    PHARMACY,
-)
+STREET, VILLAGE, TOWN = f("rue", "street"), m("village", "village"), f("ville", "town")
 LANDMARKS = (STATION, BANK, LIBRARY, BAKERY, MARKET, MUSEUM, HOSPITAL, HOTEL, PHARMACY, RESTAURANT, CINEMA,
              PARK,
              SUPERMARKET, THEATRE, CHURCH, CASTLE, POST_OFFICE, UNIVERSITY, SCHOOL, POOL)  # fmt: skip
@@ -196,11 +167,8 @@ TIRED, HAPPY, SAD, ILL = (adjective("fatigué", "tired"), adjective("heureux", "
                           adjective("triste", "sad"),
                           adjective("malade", "ill"))  # fmt: skip
 BUSY, READY = adjective("occupé", "busy"), adjective("prêt", "ready")
-ALONE, SURPRISED, WORRIED = (
-    adjective("seul", "alone"),
-    adjective("surpris", "surprised"),
-    adjective("inquiet", "worried", feminine_form="inquiète"),
-)
+SURPRISED = adjective("surpris", "surprised")
+WORRIED = adjective("inquiet", "worried", feminine_form="inquiète")
 MOODS = (TIRED, HAPPY, SAD, ILL, BUSY, READY, SURPRISED, WORRIED)
 KIND, CLEVER = adjective("gentil", "kind"), adjective("intelligent", "clever")
 FUNNY, SHY = adjective("drôle", "funny"), adjective("timide", "shy")

@@ -11,6 +11,7 @@ class Kind(Enum):
 
     ROUTINE = "routine"
     ONGOING = "ongoing"
+    PASSING = "passing"  # done without a plan
     EVENT = "event"
     MAJOR = "major"
     ACCIDENT = "accident"  # nobody plans it
@@ -51,8 +52,9 @@ GOINGS = (
     *(Moment(Tense.GOING, polarity, *time) for polarity in (YES, NOT)
       for time in (("", ""), ("ce soir", "tonight"), ("demain", "tomorrow"),
                    ("cet après-midi", "this afternoon"),
-                   ("demain matin", "tomorrow morning"), ("lundi", "on Monday"))),
+                   ("demain matin", "tomorrow morning"))),
 )  # fmt: skip
+MONDAYS = tuple(Moment(Tense.GOING, polarity, "lundi", "on Monday") for polarity in (YES, NOT))
 MAJOR_MOMENTS = (
     *(Moment(Tense.PAST, polarity, *time) for polarity in (YES, NOT)
       for time in (("", ""), ("la semaine dernière", "last week"), ("l'année dernière", "last year"))),
@@ -62,7 +64,8 @@ MAJOR_MOMENTS = (
 )  # fmt: skip
 JUST = Moment(Tense.JUST, YES, "", "")
 MOMENTS = {
-    Kind.ROUTINE: (*HABITS, *NOWS, *PASTS, *GOINGS, JUST), Kind.ONGOING: (*NOWS, *PASTS, *GOINGS),
-    Kind.EVENT: (*PASTS, *GOINGS, JUST), Kind.MAJOR: MAJOR_MOMENTS,
+    Kind.ROUTINE: (*HABITS, *NOWS, *PASTS, *GOINGS, *MONDAYS, JUST),
+    Kind.ONGOING: (*NOWS, *PASTS, *GOINGS), Kind.PASSING: (*NOWS, *PASTS),
+    Kind.EVENT: (*PASTS, *GOINGS, *MONDAYS, JUST), Kind.MAJOR: MAJOR_MOMENTS,
     Kind.ACCIDENT: (*PASTS, JUST),
 }  # fmt: skip

@@ -51,6 +51,10 @@ USUAL = (
     Moment(Tense.HABIT, Polarity.NEVER, "", ""),
     Moment(Tense.HABIT, Polarity.NO_LONGER, "", ""),
 )
+# Nobody goes to the dentist every day.
+OCCASIONAL = ("", "to the dentist", "to the hospital", "to the party", "for London", "back to the hotel",
+              "at the hotel", "at the airport", "at the station")  # fmt: skip
+USUAL_MOTIONS = tuple(motion for motion in MOTIONS if motion[2] not in OCCASIONAL)
 
 
 @frame(7, (*PRONOUNS, *MARKED), MOTIONS, TRIPS)
@@ -146,8 +150,8 @@ def formerly(subject: Subject, state: tuple[Verb, str, str], young: bool) -> Sen
 FRAMES = (
     moving,
     moving.also(4, PEOPLE, MOTIONS, TRIPS),
-    moving.also(4, PRONOUNS, MOTIONS, USUAL),
-    moving.also(2, PEOPLE, MOTIONS, USUAL),
+    moving.also(4, PRONOUNS, USUAL_MOTIONS, USUAL),
+    moving.also(2, PEOPLE, USUAL_MOTIONS, USUAL),
     routine,
     routine.also(2, PEOPLE, RISINGS, ROUTINE_DAYS),
     formerly,

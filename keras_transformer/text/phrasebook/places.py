@@ -33,6 +33,7 @@ from keras_transformer.text.phrasebook.lexicon import (
     UMBRELLA,
     WALLET,
     WATCH,
+    pronoun,
 )  # fmt: skip
 from keras_transformer.text.phrasebook.sentence import Sentence, frame, say
 from keras_transformer.text.phrasebook.verbs import Verb, verb
@@ -114,15 +115,14 @@ def lying(noun: Noun, spot: tuple[str, str, Noun], owner: str) -> Sentence | Non
 
 
 COUNTRY_DEEDS = (
-    (verb("habiter", "live"), "in", Tense.HABIT), (verb("habiter", "live"), "in", Tense.ONCE),
-    (verb("travailler", "work"), "in", Tense.HABIT), (verb("étudier", "study"), "in", Tense.HABIT),
+    (verb("habiter", "live"), "in", Tense.HABIT), (verb("travailler", "work"), "in", Tense.HABIT),
+    (verb("étudier", "study"), "in", Tense.HABIT),
     (verb("aller", "go"), "to", Tense.GOING), (verb("aller", "go"), "to", Tense.FUTURE),
     (verb("aller", "go"), "to", Tense.PAST), (verb("rester", "stay"), "in", Tense.PAST),
     (verb("voyager", "travel"), "in", Tense.PAST),
 )  # fmt: skip
 STAYS = {
     Tense.HABIT: ("", ""),
-    Tense.ONCE: ("", ""),
     Tense.GOING: ("cette année", "this year"),
     Tense.FUTURE: ("l'année prochaine", "next year"),
     Tense.PAST: ("l'année dernière", "last year"),
@@ -140,13 +140,9 @@ def abroad(
     """Nous irons en Italie l'année prochaine."""
     pair, preposition, tense = deed
     motion = pair.french.auxiliary == "être"
-    if (subject.marked and not (motion and tense is Tense.PAST)) or (tense is Tense.ONCE and polarity is NOT):
+    if subject.marked and not (motion and tense is Tense.PAST):
         return None
     if tense is Tense.PAST and pair.french.infinitive == "voyager" and place[0].startswith("à "):
-        return None
-    if tense is Tense.ONCE or (
-        tense is Tense.HABIT and pair.french.infinitive == "travailler" and place[1] == "Geneva"
-    ):
         return None
     when = STAYS[tense]
     source = french.clause(subject, pair.french, tense, f"{place[0]} {when[0]}".strip(), polarity)
@@ -184,7 +180,7 @@ def speaking(subject: Subject, language: tuple[str, str], how: tuple[str, str, P
     )
 
 
-COME = verb("venir", "come")
+COME, HAVE = verb("venir", "come"), verb("avoir", "have")
 
 
 def country_of_origin(name: str) -> str:
@@ -247,7 +243,7 @@ def opening(noun: Noun, state: Adjective, time: tuple[str, str], kind: str) -> S
 
 
 SKIES = (("il fait beau", "the weather is nice"), ("il pleut", "it rains"), ("il neige", "it snows"),
-         ("il fait froid", "it is cold"), ("nous avons le temps", "we have time"))  # fmt: skip
+         ("il fait froid", "it is cold"))  # fmt: skip
 SOON = (
     ("demain", "tomorrow"),
     ("samedi", "on Saturday"),
@@ -272,18 +268,32 @@ PLANS = tuple(
         )
     )
 )
+OUTINGS = tuple(plan for plan in PLANS if plan[3] != "at home")
 
 
 @frame(3, PRONOUNS, FINE_DAYS, PLANS)
 def planning(subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str, str]) -> Sentence | None:
     """S'il fait beau demain, nous irons à la plage."""
     sunny, pair, words, meaning = plan
-    if sunny != ("nice" in day[1]) and "time" not in day[1]:
+    if sunny != ("nice" in day[1]):
         return None
     source = french.clause(subject, pair.french, Tense.FUTURE, words)
     return say(
         f"{day[0]}, {source}.",
         f"{day[1]}, {english.clause(subject, pair.english, Tense.FUTURE, meaning)}.",
+        subject.both,
+    )
+
+
+@frame(1, SUBJECTS, SOON, OUTINGS)
+def having_time(subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str, str]) -> Sentence:
+    """Si Marie a le temps demain, elle ira au cinéma."""
+    who, (_, pair, words, meaning) = pronoun(subject), plan
+    free = french.clause(subject, HAVE.french, Tense.HABIT, f"le temps {day[0]}")
+    free_en = english.clause(subject, HAVE.english, Tense.HABIT, f"time {day[1]}")
+    return say(
+        f"si {free}, {french.clause(who, pair.french, Tense.FUTURE, words)}.",
+        f"if {free_en}, {english.clause(who, pair.english, Tense.FUTURE, meaning)}.",
         subject.both,
     )
 
@@ -297,4 +307,5 @@ FRAMES = (
     opening,
     planning,
     planning.also(1, PEOPLE, FINE_DAYS, PLANS),
+    having_time,
 )

@@ -13,7 +13,6 @@ from keras_transformer.text.phrasebook.lexicon import (
     EXERCISE,
     FAMILY,
     FILM,
-    GLASS,
     GROUPS,
     HE,
     JULIE,
@@ -52,17 +51,7 @@ def it(is_plural: bool) -> str:
     return "them" if is_plural else "it"
 
 
-MINE = tuple(
-    (noun, many)
-    for noun, many in (
-        *((noun, False) for noun in (*BELONGINGS, BOOK, CAR)),
-        (KEY, True),
-        (SHOE, True),
-        (BOOK, True),
-        (GLASS, False),
-    )
-    if noun is not GLASS
-)
+MINE = (*((noun, False) for noun in (*BELONGINGS, BOOK, CAR)), (KEY, True), (SHOE, True), (BOOK, True))
 MISSING = (
     ("je ne {it} trouve pas", "I cannot find {it}"), ("je {it} cherche", "I am looking for {it}"),
     ("je ne {it} vois pas", "I cannot see {it}"), ("est-ce que vous {it} voyez", "do you see {it}"),
@@ -194,17 +183,9 @@ def knowing(
     """Nous l'avons invitée hier. -> We invited her yesterday."""
     (person, feminine, many), (tense, polarity, when_fr, when_en) = whom, time
     know = pair.french.infinitive in ("connaître", "comprendre")
-    if (
-        (person == subject.person and person in (0, 3))
-        or (subject.person == 3 and person == 0)
-        or (subject.person == 0 and person == 3)
-    ):
+    if (person in (0, 3) and subject.person in (0, 3)) or (tense is Tense.HABIT) != know:
         return None
-    if (
-        (person == 3 and subject.person == 0)
-        or (tense is Tense.HABIT) != know
-        or (know and pair.english.base == "understand" and tense is not Tense.HABIT)
-    ):
+    if person in (0, 3) and subject in FAMILY and pair.english.base in ("know", "meet"):
         return None
     pronoun = ("me", "te", clitic(feminine, many), "nous", "vous", "les")[person]
     if pronoun in ("le", "la") and french.starts_with_vowel(pair.french.infinitive) and tense is Tense.GOING:

@@ -190,26 +190,28 @@ def describing(
 
 
 POINTED = (
-    ("c'est", "it is", YES, False), ("ce n'est pas", "it is not", NOT, False),
-    ("ce sont", "they are", YES, True),
-    ("voici", "here is", YES, False), ("j'ai vu", "I saw", YES, False),
-    ("nous avons", "we have", YES, False), ("Marie a", "Marie has", YES, False),
-    ("mes amis ont", "my friends have", YES, False), ("il y a", "there is", YES, False),
-    ("je cherche", "I am looking for", YES, False),
-    ("Paul voudrait", "Paul would like", YES, False), ("nous voudrions", "we would like", YES, False),
+    ("c'est", "it is", False), ("ce n'est pas", "it is not", False), ("ce sont", "they are", True),
+    ("voici", "here is", False), ("j'ai vu", "I saw", False),
+    ("nous avons", "we have", False), ("Marie a", "Marie has", False),
+    ("mes amis ont", "my friends have", False), ("je cherche", "I am looking for", False),
+    ("Paul voudrait", "Paul would like", False), ("nous voudrions", "we would like", False),
 )  # fmt: skip
+PLACES = (MUSEUM, CASTLE, CHURCH, TOWN, VILLAGE, STREET, PARK, HOTEL, RESTAURANT, KITCHEN, ROOM)
+WORKS = (FILM, ARTICLE, STORY, REPORT, LETTER, SONG, LESSON, EXERCISE)
+# What nobody says that he has or would like, is looking for, has seen.
+UNSAID = {**dict.fromkeys(("we have", "Marie has", "my friends have", "Paul would like", "we would like"),
+                          (*PLACES, *WORKS)),
+          "I am looking for": (STORY, REPORT, LETTER, LESSON, EXERCISE),
+          "I saw": (STORY, SONG, LESSON, EXERCISE)}  # fmt: skip
 
 
 @frame(8, COUNTED, POINTED)
-def pointing(thing: tuple[Noun, Adjective], pointed: tuple[str, str, Polarity, bool]) -> Sentence | None:
+def pointing(thing: tuple[Noun, Adjective], pointed: tuple[str, str, bool]) -> Sentence | None:
     """C'est un bel appartement. / Ce sont de belles maisons."""
-    (noun, quality), (before_fr, before_en, _, many) = thing, pointed
+    (noun, quality), (before_fr, before_en, many) = thing, pointed
     if (noun in PAIRED and not many) or (many and noun not in (*PAIRED, *PLURABLE)):
         return None
-    if before_fr == "il y a" or (noun in (MUSEUM, CASTLE, CHURCH, TOWN, VILLAGE, STREET, PARK, HOTEL,
-                                          RESTAURANT, LESSON, KITCHEN, ROOM) and
-                                 before_en in ("we have", "Marie has", "my friends have", "Paul would like",
-                                               "we would like")):  # fmt: skip
+    if noun in UNSAID.get(before_en, ()):
         return None
     article = "" if many else "a "
     return say(

@@ -1,12 +1,16 @@
 """`keras-transformer train`: what it says to a corpus, or to a command line, that is wrong."""
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from keras_transformer.cli import main
 from keras_transformer.training.corpus import Corpus
+from keras_transformer.training.facts import facts
+from keras_transformer.training.run import Run
 from tests.keras_transformer.cli.failing import failed
 
 LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]
@@ -124,12 +128,66 @@ def test_a_phrasebook_run_that_was_begun_is_the_same_corpus_again() -> None:
     assert Corpus.from_run(json.loads(json.dumps(corpus.as_run()))) == corpus
 
 
+# A corpus that is wanted again
+
+
+def begun(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """A run whose preparation ends with its vocabulary, which is too small by design; -> what it said."""
+    return failed(capsys, "train", *arguments, *LANGUAGES, "--vocabulary", 9)
+
+
+def test_a_run_is_resumed_from_any_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = "".join(f"Sentence {number} of many.\n" for number in range(300)).encode()
+    corpus_files(tmp_path, lines, lines.replace(b"Sentence", b"Satz"))
+    monkeypatch.chdir(tmp_path)
+    said = begun(capsys, "--source", "s.txt", "--target", "t.txt", "--run", "run")
+    assert said.startswith("vocabulary_size must be at least 261")
+    monkeypatch.chdir("/")
+    assert failed(capsys, "train", "--run", tmp_path / "run", "--resume") == said
+
+
+def test_a_corpus_from_standard_input_is_piped_in_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, pairs, empty = tmp_path / "run", tmp_path / "pairs.tsv", tmp_path / "empty.tsv"
+    pairs.write_text("".join(f"Sentence {number} of many.\tSatz {number}.\n" for number in range(300)))
+    empty.touch()
+    remedy = (
+        f". The corpus of {run} comes from standard input, and its preparation was not ended: "
+        "pipe all of it into `train --resume` again, or begin a new run."
+    )
+    with pairs.open() as stdin, empty.open() as nothing:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        said = begun(capsys, "--pairs", "-", "--run", run)
+        assert said.startswith("vocabulary_size must be at least 261")
+        monkeypatch.setattr(sys, "stdin", nothing)
+        resumed = ("train", "--run", run, "--resume")
+        assert failed(capsys, *resumed) == f"standard input is empty: it has 0 lines{remedy}"
+        monkeypatch.setattr(sys, "stdin", stdin)
+        stdin.seek(0)
+        assert failed(capsys, *resumed) == said + remedy
+    terminal, stdin = os.openpty()
+    with os.fdopen(stdin) as nobody_types:
+        monkeypatch.setattr(sys, "stdin", nobody_types)
+        assert failed(capsys, *resumed) == remedy.removeprefix(". ")
+    os.close(terminal)
+
+
+def test_the_directories_of_a_corpus_are_not_told_with_the_model(tmp_path: Path) -> None:
+    corpus = Corpus("fr", "en", source=["a.fr"], target=["a.en"])
+    run = Run(tmp_path / "run")
+    run.begin({**corpus.as_run(), "recipe": {}})
+    assert facts(run.path)["domain"] == "a.fr, a.en"
+
+
 def test_the_papers_4000_steps_of_warm_up_are_no_problem_before_the_corpus_is_known(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["--source", "none.fr", "--target", "none.en", *LANGUAGES]
     said = failed(capsys, "train", *arguments, "--run", tmp_path / "run", "--warm-up", 4000)
-    assert said.startswith("none.fr does not exist")
+    assert said.startswith(f"{Path.cwd()}/none.fr does not exist")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Preparing a run: the split, the files, and that a kill in the middle stops nobody."""
 
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from keras_transformer.text.cleaning import CleaningRules
 from keras_transformer.text.corpus import CorpusError, Pair
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.prepare import SAMPLES, prepare
+from keras_transformer.training import prepare as preparing
+from keras_transformer.training.prepare import SAMPLES, HeldOut, prepare
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
 
@@ -75,6 +77,46 @@ def test_what_is_held_out_is_not_trained_on_not_even_its_source_alone(run: Run, 
     held = {(*ids, *[0] * (length - len(ids))) for ids in tokenizer.encode_source(sorted(held_out))}
     assert len(held) == len(held_out) > 0
     assert not trained & held
+
+
+def held_out_of(pairs: list[Pair]) -> list[Pair]:
+    held_out = HeldOut()
+    assert list(held_out.chosen_from(pairs)) == pairs
+    return list(held_out.pairs.values())
+
+
+def test_what_is_held_out_comes_from_all_parts_of_a_large_corpus() -> None:
+    held_out = held_out_of([Pair(f"Phrase {number}.", "") for number in range(200_000)])
+    numbers = [int(pair.source[7:-1]) for pair in held_out]
+    assert len(numbers) == 1000
+    # of each tenth of the corpus a tenth: 100, give or take five standard deviations of 9.5
+    assert all(52 < sum(number // 20_000 == tenth for number in numbers) < 148 for tenth in range(10))
+    assert numbers == sorted(numbers)  # in the order of the corpus
+
+
+def test_what_is_held_out_depends_on_the_texts_and_not_on_their_order() -> None:
+    pairs = [Pair(f"Phrase {number}.", str(number)) for number in range(60_000)]
+    shuffled = random.Random(1).sample(pairs, len(pairs))
+    assert set(held_out_of(shuffled)) == set(held_out_of(pairs))
+
+
+def test_a_source_that_comes_often_is_held_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparing, "HELD_OUT_SHARE", 1)
+    assert held_out_of([Pair("Oui.", f"Yes {n}.") for n in range(2000)]) == [Pair("Oui.", "Yes 0.")]
+
+
+def test_a_pair_that_gives_way_to_another_is_trained_on_in_its_place(
+    run: Run, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparing, "HELD_OUT_SHARE", 1)
+    monkeypatch.setattr(preparing, "HELD_OUT_MOST", 3)
+    prepared(run, pairs)
+    held_out = list(run.read_pairs("valid.jsonl"))
+    assert len(held_out) == 3
+    tokenizer, store = Tokenizer.load(run.tokenizer), TokenStore(run.tokens)
+    length = int(store.lengths()[:, 0].max())
+    trained = tokenizer.decode_source(store.rows(0, range(len(store)), length).tolist())
+    assert trained == [pair.source for pair in pairs if pair not in held_out]
 
 
 def test_pairs_of_the_users_own_are_validated_on_and_all_others_trained_on(
