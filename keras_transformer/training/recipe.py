@@ -109,6 +109,8 @@ class Recipe(Settings):
     def for_corpus(cls, pairs: int, usual: Mapping[str, Any] | None = None, **said: Any) -> Self:
         """The defaults for so many pairs, but for what is usual for this corpus, and for what was said."""
         usual, other = dict(usual or {}), {"average": 0.0} if said.get("average_last") else {}
+        if not said.get("joint", True):
+            other["both_ways"] = 0.0
         if "steps" in said:  # what hangs on their usual number follows the one that was said
             usual = {
                 name: value for name, value in usual.items() if name not in ("warm_up", "validate_every")
@@ -146,6 +148,7 @@ PHRASEBOOK: dict[str, Any] = {
     "warm_up": 85,
     "validate_every": 85,
     "average": 0.99,
+    "both_ways": 0.0,
 }
 
 
@@ -154,9 +157,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _by_size(pairs: int) -> dict[str, Any]:
-    """Small corpora: more dropout, smaller steps. docs/decisions/recipe.md has what was measured."""
+    """Small corpora: more dropout, smaller steps, both directions at first: docs/decisions/recipe.md."""
     if pairs < 50_000:
-        return {"dropout": 0.3, "tokens": 4096, "steps": min(10_000, max(1000, pairs // 2))}
+        return {"dropout": 0.3, "tokens": 4096, "steps": min(9000, max(1000, pairs // 2)), "both_ways": 0.33}
     if pairs < 500_000:
         return {"dropout": 0.15, "steps": 10_000}
     return {"dropout": 0.1, "steps": 50_000}
