@@ -24,6 +24,7 @@ RECIPE_HELP = {
     "attention_dropout": "share of attention weights dropped in training",
     "inner_dropout": "share of the feed-forward network's inner activations dropped in training",
     "piece_dropout": "share of the joints of pieces left out in training, anew each time",
+    "both_ways": "share of the steps, the first ones, that see every pair in both directions",
     "tokenizer": "how the vocabulary is learned: bpe or unigram",
     "vocabulary": "pieces of the vocabulary",
     "max_tokens": "longer sentences are cut there in training",

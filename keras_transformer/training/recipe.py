@@ -24,6 +24,7 @@ class Recipe(Settings):
     attention_dropout: float = 0.0
     inner_dropout: float = 0.0
     piece_dropout: float = 0.0  # share of the joints of pieces left out, anew each time a pair is seen
+    both_ways: float = 0.0  # share of the steps, the first ones, that see every pair in both directions
     tokenizer: str = "bpe"
     joint: bool = True
     vocabulary: int | None = None  # None: 8,000, or as many as the corpus supports
@@ -61,7 +62,13 @@ class Recipe(Settings):
         if self.vocabulary is not None:
             problems += self._not_whole(FEWEST_PIECES, "vocabulary")
         problems += self._not_shares(
-            "dropout", "attention_dropout", "inner_dropout", "piece_dropout", "smoothing", "average"
+            "dropout",
+            "attention_dropout",
+            "inner_dropout",
+            "piece_dropout",
+            "both_ways",
+            "smoothing",
+            "average",
         )
         if not _is_number(self.clip) or not 0 <= self.clip < math.inf:
             problems.append(f"clip must be at least 0 and finite; got {self.clip!r}")
@@ -69,6 +76,11 @@ class Recipe(Settings):
             problems.append(
                 f"piece_dropout leaves out joints, which only bpe has; got {self.piece_dropout!r} and "
                 f"{self.tokenizer!r}"
+            )
+        if self.both_ways and not self.joint:
+            problems.append(
+                "both_ways puts each language on either side, which needs one vocabulary for both; "
+                f"got {self.both_ways!r} and two"
             )
         if self.average and self.average_last:
             problems.append(
@@ -97,6 +109,8 @@ class Recipe(Settings):
     def for_corpus(cls, pairs: int, usual: Mapping[str, Any] | None = None, **said: Any) -> Self:
         """The defaults for so many pairs, but for what is usual for this corpus, and for what was said."""
         usual, other = dict(usual or {}), {"average": 0.0} if said.get("average_last") else {}
+        if not said.get("joint", True):
+            other["both_ways"] = 0.0
         if "steps" in said:  # what hangs on their usual number follows the one that was said
             usual = {
                 name: value for name, value in usual.items() if name not in ("warm_up", "validate_every")
@@ -134,6 +148,7 @@ PHRASEBOOK: dict[str, Any] = {
     "warm_up": 85,
     "validate_every": 85,
     "average": 0.99,
+    "both_ways": 0.0,
 }
 
 
@@ -142,9 +157,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _by_size(pairs: int) -> dict[str, Any]:
-    """Small corpora: more dropout, smaller steps. docs/decisions/recipe.md has what was measured."""
+    """Small corpora: more dropout, smaller steps, both directions at first: docs/decisions/recipe.md."""
     if pairs < 50_000:
-        return {"dropout": 0.3, "tokens": 4096, "steps": min(10_000, max(1000, pairs // 2))}
+        return {"dropout": 0.3, "tokens": 4096, "steps": min(9000, max(1000, pairs // 2)), "both_ways": 0.33}
     if pairs < 500_000:
         return {"dropout": 0.15, "steps": 10_000}
     return {"dropout": 0.1, "steps": 50_000}

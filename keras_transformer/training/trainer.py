@@ -13,7 +13,6 @@ import tensorflow as tf
 from keras_transformer.explain.curves import write_curves
 from keras_transformer.files import replacing
 from keras_transformer.models.translation import TranslationModel
-from keras_transformer.text.batches import BatchPlan
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.token_store import TokenStore
@@ -28,6 +27,7 @@ from keras_transformer.training.progress import ProgressBar
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import PREPARE_AGAIN, Run
 from keras_transformer.training.schedule import Cosine, InverseSquareRoot
+from keras_transformer.training.stages import stages
 from keras_transformer.training.validation import Validation
 
 KEPT_CHECKPOINTS = 2
@@ -46,7 +46,7 @@ class Trainer:
         self.recipe = recipe
         self.tokenizer = Tokenizer.load(run.tokenizer)
         self.store = TokenStore(run.tokens)
-        self.plan = BatchPlan(self.store.lengths(), recipe.tokens, recipe.seed, shapes(recipe))
+        self.stages = stages(self.store, recipe)
         keras.utils.set_random_seed(recipe.seed)
         held_out = list(run.read_pairs("valid.jsonl"))
         if not held_out:
@@ -82,14 +82,15 @@ class Trainer:
         self._restore()
         recipe = self.recipe
         if not recipe.is_over(self.history):
-            tokens = self.store.lengths()[:, 1].sum() / self.plan.batches_per_epoch() * recipe.accumulate
+            store, plan, _ = self.stages[-1]
+            tokens = store.lengths()[:, 1].sum() / plan.batches_per_epoch() * recipe.accumulate
             bar = ProgressBar(recipe.steps, self.step, float(tokens), recipe.accumulate)
             callbacks = [FiniteLoss(self.step, recipe.accumulate), bar, Keeper(self, bar)]
             if not recipe.average_last:
                 average = MovingAverage(self.averaged, recipe.average, self.step, recipe.accumulate)
                 callbacks.insert(1, average)
             self.model.fit(
-                feed(self.store, self.plan, self.tokenizer.bos_id, self.step, recipe.accumulate),
+                feed(self.stages, self.tokenizer.bos_id, self.step, recipe.accumulate),
                 steps_per_epoch=(recipe.steps - self.step) * recipe.accumulate,
                 shuffle=False,
                 verbose=0,
@@ -235,8 +236,3 @@ def optimizer(recipe: Recipe) -> keras.optimizers.Optimizer:
         global_clipnorm=recipe.clip or None,
         gradient_accumulation_steps=recipe.accumulate if recipe.accumulate > 1 else None,
     )
-
-
-def shapes(recipe: Recipe) -> int:
-    """How many shapes of batches: each costs a compilation of the loss, each saves some padding."""
-    return min(32, max(4, recipe.steps // 60))

@@ -17,6 +17,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.feed import feed, shifted
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.recipe import Recipe
+from keras_transformer.training.stages import BothWays, Stage
 from keras_transformer.training.trainer import optimizer
 
 MICRO_BATCHES = 4
@@ -28,8 +29,8 @@ def store(tmp_path_factory: pytest.TempPathFactory, pairs: list[Pair], tokenizer
 
 
 @pytest.fixture(scope="module")
-def plan(store: TokenStore) -> BatchPlan:
-    return BatchPlan(store.lengths(), 256, seed=5, shapes=3)
+def stage(store: TokenStore) -> Stage:
+    return Stage(store, BatchPlan(store.lengths(), 256, seed=5, shapes=3))
 
 
 def test_the_decoder_reads_the_labels_one_step_late() -> None:
@@ -37,25 +38,41 @@ def test_the_decoder_reads_the_labels_one_step_late() -> None:
     assert shifted(labels, 2).tolist() == [[2, 7, 8], [2, 9, 0], [2, 0, 0]]
 
 
-def test_it_is_the_plans_batches_with_their_ids(store: TokenStore, plan: BatchPlan) -> None:
+def test_it_is_the_plans_batches_with_their_ids(stage: Stage) -> None:
+    store, plan, _ = stage
     for (inputs, labels), (bucket, indices) in zip(
-        feed(store, plan, 2).take(5).as_numpy_iterator(), plan.batches(), strict=False
+        feed([stage], 2).take(5).as_numpy_iterator(), plan.batches(), strict=False
     ):
         assert inputs["source"].tolist() == store.rows(0, indices, bucket.source_length).tolist()
         assert labels.tolist() == store.rows(1, indices, bucket.target_length).tolist()
         assert inputs["target"].tolist() == shifted(labels, 2).tolist()
 
 
+@pytest.mark.parametrize("start", [2, 3, 4])
 @pytest.mark.parametrize("accumulate", [1, 3])
-def test_it_goes_on_from_any_step(store: TokenStore, plan: BatchPlan, accumulate: int) -> None:
-    whole = list(feed(store, plan, 2, 0, accumulate).take(7 * accumulate).as_numpy_iterator())
-    tail = list(feed(store, plan, 2, 4, accumulate).take(3 * accumulate).as_numpy_iterator())
-    for one, other in zip(whole[4 * accumulate :], tail, strict=True):
+def test_it_goes_on_from_any_step_of_any_stage(
+    store: TokenStore, stage: Stage, accumulate: int, start: int
+) -> None:
+    both = BothWays(store)
+    stages = [Stage(both, BatchPlan(both.lengths(), 256, seed=5, shapes=3), 3), stage]
+    whole = list(feed(stages, 2, 0, accumulate).take(7 * accumulate).as_numpy_iterator())
+    tail = list(feed(stages, 2, start, accumulate).take((7 - start) * accumulate).as_numpy_iterator())
+    for one, other in zip(whole[start * accumulate :], tail, strict=True):
         keras.tree.map_structure(np.testing.assert_array_equal, one, other)
 
 
-def test_the_weights_of_a_step_say_each_of_its_tokens_once(store: TokenStore, plan: BatchPlan) -> None:
-    group = list(feed(store, plan, 2, accumulate=MICRO_BATCHES).take(MICRO_BATCHES).as_numpy_iterator())
+def test_a_stage_ends_after_its_steps_and_the_next_begins_with_its_own_first_batch(
+    store: TokenStore, stage: Stage
+) -> None:
+    stages = [Stage(BothWays(store), stage.plan, 3), stage]
+    later = feed(stages, 2, accumulate=2).skip(3 * 2).take(2).as_numpy_iterator()
+    alone = feed([stage], 2, accumulate=2).take(2).as_numpy_iterator()
+    for one, other in zip(later, alone, strict=True):
+        keras.tree.map_structure(np.testing.assert_array_equal, one, other)
+
+
+def test_the_weights_of_a_step_say_each_of_its_tokens_once(stage: Stage) -> None:
+    group = list(feed([stage], 2, accumulate=MICRO_BATCHES).take(MICRO_BATCHES).as_numpy_iterator())
     tokens = [np.count_nonzero(labels) for _, labels, _ in group]
     assert len(set(tokens)) == MICRO_BATCHES  # uneven
     for _, labels, weights in group:
@@ -71,7 +88,8 @@ def stepped(model: TranslationModel, data: Any, batches: int, recipe: Recipe, ch
     return float(model.fit(data, steps_per_epoch=batches, shuffle=False, verbose=0).history["loss"][0])
 
 
-def one_big_batch(store: TokenStore, plan: BatchPlan) -> Any:
+def one_big_batch(stage: Stage) -> Any:
+    store, plan, _ = stage
     indices = np.concatenate([indices for _, indices in islice(plan.batches(), MICRO_BATCHES)])
     longest = store.lengths()[indices].max(axis=0)
     labels = store.rows(1, indices, longest[1])
@@ -80,7 +98,7 @@ def one_big_batch(store: TokenStore, plan: BatchPlan) -> Any:
 
 @pytest.mark.parametrize("embeddings", [1, 2])
 def test_four_uneven_micro_batches_are_the_one_big_batch(
-    embeddings: int, store: TokenStore, plan: BatchPlan, tokenizer: Tokenizer
+    embeddings: int, stage: Stage, tokenizer: Tokenizer
 ) -> None:
     network = Network(1, 1, 16, 32, 2, dropout=0.0)
 
@@ -90,8 +108,8 @@ def test_four_uneven_micro_batches_are_the_one_big_batch(
 
     micro = Recipe(accumulate=MICRO_BATCHES, dropout=0.0, clip=0.5, smoothing=0.1)
     whole = Recipe(dropout=0.0, clip=0.5, smoothing=0.1)
-    micro_feed = feed(store, plan, 2, accumulate=MICRO_BATCHES)
-    big_feed = tf.data.Dataset.from_tensors(one_big_batch(store, plan))
+    micro_feed = feed([stage], 2, accumulate=MICRO_BATCHES)
+    big_feed = tf.data.Dataset.from_tensors(one_big_batch(stage))
 
     # plain gradient descent: the weights themselves
     accumulated, at_once = first.with_policy("float32"), first.with_policy("float32")

@@ -14,11 +14,12 @@ def test_what_depends_on_the_size_follows_it() -> None:
     assert small.steps <= middle.steps < large.steps
     assert small.tokens < middle.tokens == large.tokens
     assert small.dropout > middle.dropout > large.dropout
+    assert small.both_ways > middle.both_ways == large.both_ways == 0
 
 
 def test_a_very_small_corpus_is_not_shown_for_an_hour() -> None:
     steps = {pairs: Recipe.for_corpus(pairs).steps for pairs in (10, 1000, 5000, 29_000, 49_999)}
-    assert steps == {10: 1000, 1000: 1000, 5000: 2500, 29_000: 10_000, 49_999: 10_000}
+    assert steps == {10: 1000, 1000: 1000, 5000: 2500, 29_000: 9000, 49_999: 9000}
 
 
 def test_what_is_said_is_kept_and_what_hangs_on_it_follows() -> None:
@@ -89,7 +90,9 @@ def test_every_problem_is_told_at_once() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["dropout", "piece_dropout", "peak", "smoothing", "clip", "average"])
+@pytest.mark.parametrize(
+    "name", ["dropout", "piece_dropout", "both_ways", "peak", "smoothing", "clip", "average"]
+)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0, "0.5", None])
 def test_no_field_takes_what_is_no_number_of_its_range(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"^{name} must .*; got {value!r}$"):
@@ -101,3 +104,12 @@ def test_joints_are_left_out_of_bpe_alone() -> None:
     with pytest.raises(ValueError) as told:
         Recipe(piece_dropout=0.1, tokenizer="unigram")
     assert str(told.value) == "piece_dropout leaves out joints, which only bpe has; got 0.1 and 'unigram'"
+
+
+def test_both_directions_need_one_vocabulary() -> None:
+    assert Recipe.for_corpus(1000).both_ways > Recipe.for_corpus(1000, joint=False).both_ways == 0
+    with pytest.raises(ValueError) as told:
+        Recipe(both_ways=0.3, joint=False)
+    assert str(told.value) == (
+        "both_ways puts each language on either side, which needs one vocabulary for both; got 0.3 and two"
+    )
