@@ -65,6 +65,7 @@ def prepare(
         about["source_lang"],
         about["target_lang"],
     )
+    _check_checkpoints(run, tokenizer)
     for left in (run.tokenizer, *run.path.glob(f".{run.tokenizer.name}-*")):
         shutil.rmtree(left, ignore_errors=True)  # by a preparation that was killed
     tokenizer.save(run.tokenizer)
@@ -76,6 +77,16 @@ def prepare(
     tell(f"{tokenizer.target_size:,} pieces, {int(store.lengths()[:, 1].sum()) // times:,} target tokens")
     run.write("recipe.json", recipe.as_dict())
     return recipe
+
+
+def _check_checkpoints(run: Run, tokenizer: Tokenizer) -> None:
+    """A run that is prepared again goes on from its checkpoints: they have to be of these pieces."""
+    if not any(run.checkpoints.glob("step-*.npz")) or not run.tokenizer.exists():
+        return
+    if Tokenizer.load(run.tokenizer).get_config() != tokenizer.get_config():
+        raise CorpusError(
+            f"{run.checkpoints} are of another corpus, or of other pieces: begin a new run for this one"
+        )
 
 
 class HeldOut:

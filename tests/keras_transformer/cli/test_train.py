@@ -167,6 +167,21 @@ def test_damaged_held_out_pairs_are_told_and_prepared_again_as_it_is_said(
         assert (half_way / name).read_bytes() == (trained / name).read_bytes(), name
 
 
+def test_a_run_is_not_prepared_again_from_another_corpus_than_its_checkpoints_are_of(
+    half_way: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (half_way / "recipe.json").unlink()
+    pairs = tmp_path / "other.tsv"
+    pairs.write_text("".join("\t".join(pair) + "\n" for pair in phrasebook("en-fr", "valid", 300)), "utf-8")
+    before = tree(half_way / "checkpoints") | tree(half_way / "tokenizer")
+    other = ["--pairs", pairs, "--source-lang", "en", "--target-lang", "fr"]
+    said = failed(capsys, "train", *other, "--run", half_way, *EIGHT_STEPS)
+    assert said == (
+        f"{half_way}/checkpoints are of another corpus, or of other pieces: begin a new run for this one"
+    )
+    assert tree(half_way / "checkpoints") | tree(half_way / "tokenizer") == before
+
+
 def test_held_out_pairs_that_are_gone_are_told(half_way: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (half_way / "valid.jsonl").write_bytes(b"")
     said = failed(capsys, "train", "--run", half_way, "--resume")
