@@ -12,11 +12,12 @@ from keras_transformer.text.corpus import CorpusError, Pair
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training import prepare as preparing
+from keras_transformer.training.corpus import Corpus
 from keras_transformer.training.prepare import SAMPLES, HeldOut, prepare
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
 
-ABOUT = {"source_lang": "fr", "target_lang": "en", "corpus": {}, "recipe": {}}
+ABOUT = {**Corpus(phrasebook="fr-en").as_run(), "recipe": {}}
 SAID = {"vocabulary": 400, "steps": 8}
 
 
@@ -29,8 +30,8 @@ def prepared(run: Run, pairs: list[Pair], valid: list[Pair] | None = None, **sai
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     run = Run(tmp_path / "run")
-    run.begin(ABOUT)
-    return run
+    with run.begin(ABOUT):
+        return run
 
 
 def contents(run: Run) -> dict[str, bytes]:
