@@ -10,6 +10,7 @@ from zlib import crc32
 
 from keras_transformer.text.cleaning import CleaningReport, CleaningRules, clean
 from keras_transformer.text.corpus import CorpusError, Pair
+from keras_transformer.text.pieces import learn
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.recipe import Recipe
@@ -38,6 +39,8 @@ def prepare(
     `valid`, one source text in fifty is held out, with its first translation: the same source is never on
     both sides. `said` are the fields of the recipe that the user said.
     """
+    for left in (run.tokenizer, *run.path.glob(f".{run.tokenizer.name}-*")):
+        shutil.rmtree(left, ignore_errors=True)  # by a preparation that was killed
     report, held_out = CleaningReport(), HeldOut()
     pairs = clean(training, rules, report)
     spooled = run.write_pairs(SPOOL, pairs if valid is not None else held_out.chosen_from(pairs))
@@ -57,16 +60,8 @@ def prepare(
     def trained_on() -> Iterator[Pair]:
         return (pair for pair in run.read_pairs(SPOOL) if pair.source not in held_out.pairs)
 
-    tokenizer = Tokenizer.train(
-        trained_on(),
-        recipe.vocabulary,
-        recipe.tokenizer,
-        recipe.joint,
-        about["source_lang"],
-        about["target_lang"],
-    )
-    for left in (run.tokenizer, *run.path.glob(f".{run.tokenizer.name}-*")):
-        shutil.rmtree(left, ignore_errors=True)  # by a preparation that was killed
+    models = learn(trained_on(), recipe.vocabulary, recipe.tokenizer, recipe.joint, beside=run.path)
+    tokenizer = Tokenizer(models, about["source_lang"], about["target_lang"])
     tokenizer.save(run.tokenizer)
     dropout = recipe.piece_dropout
     times = SAMPLES if dropout else 1

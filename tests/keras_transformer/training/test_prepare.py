@@ -2,6 +2,7 @@
 
 import os
 import random
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from keras_transformer.text.cleaning import CleaningRules
 from keras_transformer.text.corpus import CorpusError, Pair
+from keras_transformer.text.pieces import learn
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training import prepare as preparing
@@ -177,3 +179,19 @@ def test_a_full_disk_is_told_and_the_run_prepared_once_there_is_room(
     assert not (run.path / "recipe.json").exists()
     prepared(run, pairs)
     assert (run.path / "recipe.json").exists()
+
+
+def test_the_tokenizer_learns_on_the_disk_of_the_run(
+    run: Run, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(run.path / "nowhere"))
+    prepared(run, pairs)
+    assert not list(run.path.glob(".tokenizer-*"))
+
+
+def test_a_full_disk_is_told_with_the_file_that_the_tokenizer_learns_from(
+    tmp_path: Path, pairs: list[Pair], disk_of: Any
+) -> None:
+    told = rf"File too large: '{tmp_path}/\.tokenizer-\w+/(source|target)'"
+    with disk_of(1000), pytest.raises(OSError, match=told):
+        learn(pairs, 400, "bpe", True, beside=tmp_path)
