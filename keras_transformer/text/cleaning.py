@@ -93,7 +93,7 @@ def clean(pairs: Iterable[Pair], rules: CleaningRules, report: CleaningReport) -
     seen: set[bytes] = set()
     for source, target in pairs:
         report.read += 1
-        pair = Pair(_regular(source), _regular(target))
+        pair = Pair(regular(source), regular(target))
         reason = _reason(pair, rules)
         if reason is None and rules.drop_duplicates and not _is_new(pair, seen):
             reason = "duplicate"
@@ -106,7 +106,8 @@ def clean(pairs: Iterable[Pair], rules: CleaningRules, report: CleaningReport) -
         raise CorpusError(_nothing_left(report))
 
 
-def _regular(text: str) -> str:
+def regular(text: str) -> str:
+    """A side of a pair as the rules see it."""
     return " ".join(text.replace("\0", "").split())
 
 

@@ -130,6 +130,15 @@ def test_pairs_of_the_users_own_are_validated_on_and_all_others_trained_on(
     assert len(TokenStore(run.tokens)) == 280
 
 
+def test_held_out_text_that_is_trained_on_too_is_told_and_not_refused(run: Run, pairs: list[Pair]) -> None:
+    other = [Pair(f"  {pairs[0].source} ", "Otherwise."), Pair("Ailleurs.", "Elsewhere.")]
+    lines = prepared(run, pairs[:280], valid=[*pairs[277:], *other])
+    assert lines[1] == (
+        "4 of 25 held-out sources are in the training text too: the scores are those of text that was learned"
+    )
+    assert list(run.read_pairs("valid.jsonl")) == [*pairs[277:], *other]
+
+
 def test_too_few_pairs_to_hold_any_out_are_told_with_the_counts(run: Run) -> None:
     with pytest.raises(CorpusError) as told:
         prepared(run, [Pair("Oui.", "Yes.")])
