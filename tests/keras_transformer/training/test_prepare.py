@@ -159,7 +159,7 @@ def test_all_that_training_reads_is_on_the_disk_before_the_recipe_says_that_it_i
 
     monkeypatch.setattr(os, "fsync", sync)
     prepared(run, pairs)
-    assert synced[-1] == ".partial-recipe.json"
+    assert synced[-2:] == [".partial-recipe.json", run.path.name]  # what it holds, then its name
     read = {"source.ids", "source.ends.npy", "target.ids", "target.ends.npy", "valid.jsonl", "shared.model"}
     assert read <= set(synced)
 
