@@ -21,9 +21,9 @@ def replacing(path: Path) -> Iterator[Path]:
     beside = path.with_name(f".partial-{path.name}")
     try:
         yield beside
-        with beside.open("rb") as written:
-            os.fsync(written.fileno())
+        _sync(beside)
         beside.replace(path)
+        _sync(path.parent)  # its new name
     finally:
         beside.unlink(missing_ok=True)
 
@@ -78,7 +78,16 @@ def making(directory: Path) -> Iterator[Path]:
         complete = Path(scratch) / directory.name
         complete.mkdir()
         yield complete
-        for file in filter(Path.is_file, complete.rglob("*")):
-            with file.open("rb") as written:
-                os.fsync(written.fileno())
+        for path in (*complete.rglob("*"), complete):
+            _sync(path)
         complete.rename(directory)
+        _sync(directory.parent)
+
+
+def _sync(path: Path) -> None:
+    """What a file holds, or the names in a directory, to the disk."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

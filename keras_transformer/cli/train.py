@@ -91,9 +91,7 @@ def run(arguments: argparse.Namespace) -> None:
     try:
         if arguments.resume:
             _refuse(arguments, "--resume goes on with the run as it was begun")
-        else:
-            directory.begin(_about(arguments))
-        with directory.lock():
+        with directory.lock() if arguments.resume else directory.begin(_about(arguments)):
             about = directory.about()
             if not (directory.path / "recipe.json").exists():
                 _prepare(directory, about, resumed=arguments.resume)
@@ -176,8 +174,13 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
     from keras_transformer.training.corpus import Corpus
     from keras_transformer.training.precision import fastest_precision
     from keras_transformer.training.prepare import prepare
+    from keras_transformer.training.run import BEGIN_AGAIN
 
-    corpus, remedy = Corpus.from_run(about), ""
+    try:
+        corpus, remedy = Corpus.from_run(about), ""
+    except (ValueError, TypeError) as error:
+        path = directory.path / "run.json"
+        raise CommandError(f"{path} is damaged ({error}): {BEGIN_AGAIN}.") from error
     if resumed and corpus.is_piped:
         remedy = (
             f"The corpus of {directory.path} comes from standard input, and its preparation was not ended: "

@@ -23,8 +23,9 @@ class CleaningRules:
       decide: "Oui." and "Yes, of course." are (15 + 10) / (4 + 10) = 1.8.
     drop_copies  a target equal to its source is untranslated text, unless it is what translations do have in
       common: at most `copy_characters` characters (Taxi, Paris, Charles de Gaulle), or no letter (12:30).
-    drop_duplicates  the same source with the same target, after the first. Of each pair 8 bytes of a digest
-      are remembered: two different pairs among 2 million are confused with odds of one to ten million.
+    drop_duplicates  the same source with the same target, after the first. Of each pair a digest of 8 bytes
+      is remembered, which takes some 75 in memory: two different pairs among 2 million are confused with odds
+      of one to ten million.
     """
 
     max_characters: int = 1000
@@ -93,7 +94,7 @@ def clean(pairs: Iterable[Pair], rules: CleaningRules, report: CleaningReport) -
     seen: set[bytes] = set()
     for source, target in pairs:
         report.read += 1
-        pair = Pair(_regular(source), _regular(target))
+        pair = Pair(regular(source), regular(target))
         reason = _reason(pair, rules)
         if reason is None and rules.drop_duplicates and not _is_new(pair, seen):
             reason = "duplicate"
@@ -106,7 +107,8 @@ def clean(pairs: Iterable[Pair], rules: CleaningRules, report: CleaningReport) -
         raise CorpusError(_nothing_left(report))
 
 
-def _regular(text: str) -> str:
+def regular(text: str) -> str:
+    """A side of a pair as the rules see it."""
     return " ".join(text.replace("\0", "").split())
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import sentencepiece
 
+from keras_transformer.files import Synced
 from keras_transformer.text.corpus import Pair
 
 DEFAULT_VOCABULARY_SIZE = 8000
@@ -24,11 +25,20 @@ _logger = logging.getLogger(__name__)
 
 
 def learn(
-    pairs: Iterable[Pair], vocabulary_size: int | None, kind: str, joint: bool, character_coverage: float
+    pairs: Iterable[Pair],
+    vocabulary_size: int | None,
+    kind: str,
+    joint: bool,
+    character_coverage: float = 1.0,
+    beside: Path | None = None,
 ) -> list[bytes]:
-    """-> one SentencePiece model for both sides, or one for each. The pairs are kept on disk meanwhile."""
+    """-> one SentencePiece model for both sides, or one for each.
+
+    The pairs are kept on disk meanwhile: in the directory `beside`, or else where the system has its
+    temporary files, which may be memory.
+    """
     _check(vocabulary_size, kind, character_coverage)
-    with tempfile.TemporaryDirectory(prefix="tokenizer-") as scratch:
+    with tempfile.TemporaryDirectory(prefix=".tokenizer-", dir=beside) as scratch:
         files = _spooled(pairs, Path(scratch))
         sides = [files] if joint else [[file] for file in files]
         return [_learned(side, vocabulary_size, kind, character_coverage) for side in sides]
@@ -61,7 +71,7 @@ def _check(vocabulary_size: int | None, kind: str, character_coverage: float) ->
 def _spooled(pairs: Iterable[Pair], directory: Path) -> list[Path]:
     """Source and target text as two files of lines, so that one pass over the pairs is enough."""
     paths = [directory / "source", directory / "target"]
-    with paths[0].open("wb") as source, paths[1].open("wb") as target:
+    with Synced(paths[0]) as source, Synced(paths[1]) as target:  # an error says which file
         for pair in pairs:
             for file, text in zip((source, target), pair, strict=True):
                 file.write(whole(text).encode() + b"\n")

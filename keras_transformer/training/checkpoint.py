@@ -50,6 +50,8 @@ def _read(path: Path, places: Sequence[int] | None = None) -> tuple[Any, list[An
                 names = sorted(set(archive.files) - {"progress"})
                 chosen = names if places is None else [names[place] for place in places]
                 return progress, [archive[name] for name in chosen]
+        except MemoryError:
+            raise  # nothing is wrong with the file
         except Exception as error:  # zipfile and NumPy have one of their own for each kind of damage
             raise CheckpointError(
                 f"{path} is damaged ({error}): remove it, and the run goes on from the checkpoint before it."

@@ -1,7 +1,7 @@
 """The corpus that a run was asked to learn, as run.json keeps it: its pairs, and how they are cleaned."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
@@ -88,7 +88,7 @@ class Corpus:
         The names alone go into exported models, where nobody's directories belong.
         """
         source_lang, target_lang = self.languages
-        corpus = {name: value for name, value in asdict(self).items() if not name.endswith("_lang")}
+        corpus = {name: getattr(self, name) for name in SAID}
         directory = str(Path.cwd())
         return {
             "source_lang": source_lang,
@@ -132,6 +132,9 @@ class Corpus:
 
 def _is_by_language(file: str) -> bool:
     return file.removesuffix(".gz").endswith((".jsonl", ".tmx"))
+
+
+SAID = [field.name for field in fields(Corpus) if not field.name.endswith("_lang")]  # what as_run keeps
 
 
 def _placed(file: str, directory: str) -> str:

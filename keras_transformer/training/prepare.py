@@ -8,8 +8,9 @@ from itertools import chain
 from typing import Any
 from zlib import crc32
 
-from keras_transformer.text.cleaning import CleaningReport, CleaningRules, clean
+from keras_transformer.text.cleaning import CleaningReport, CleaningRules, clean, regular
 from keras_transformer.text.corpus import CorpusError, Pair
+from keras_transformer.text.pieces import learn
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.recipe import Recipe
@@ -36,14 +37,25 @@ def prepare(
 
     The corpus is read once and spooled to disk, so that a pipe will do and memory does not matter. Without
     `valid`, one source text in fifty is held out, with its first translation: the same source is never on
-    both sides. `said` are the fields of the recipe that the user said.
+    both sides. Pairs in `valid` are taken as they are, and it is told how many of their sources are trained
+    on. `said` are the fields of the recipe that the user said.
     """
+    for left in run.path.glob(f".{run.tokenizer.name}-*"):
+        shutil.rmtree(left, ignore_errors=True)  # by a preparation that was killed
     report, held_out = CleaningReport(), HeldOut()
     pairs = clean(training, rules, report)
-    spooled = run.write_pairs(SPOOL, pairs if valid is not None else held_out.chosen_from(pairs))
+    own = None if valid is None else list(valid)
+    overlap = Overlap(own or [])
+    through = held_out.chosen_from(pairs) if own is None else overlap.looked_for_in(pairs)
+    spooled = run.write_pairs(SPOOL, through)
     run.write("cleaning.json", report.as_dict())
     tell(str(report))
-    validation = list(held_out.pairs.values() if valid is None else valid)
+    if overlap.found:
+        tell(
+            f"{len(overlap.found):,} of {len(overlap.sources):,} held-out sources are in the training text "
+            "too: the scores are those of text that was learned"
+        )
+    validation = list(held_out.pairs.values()) if own is None else own
     count = spooled - held_out.times.total()
     if not validation or not count:
         raise CorpusError(
@@ -57,17 +69,10 @@ def prepare(
     def trained_on() -> Iterator[Pair]:
         return (pair for pair in run.read_pairs(SPOOL) if pair.source not in held_out.pairs)
 
-    tokenizer = Tokenizer.train(
-        trained_on(),
-        recipe.vocabulary,
-        recipe.tokenizer,
-        recipe.joint,
-        about["source_lang"],
-        about["target_lang"],
-    )
+    models = learn(trained_on(), recipe.vocabulary, recipe.tokenizer, recipe.joint, beside=run.path)
+    tokenizer = Tokenizer(models, about["source_lang"], about["target_lang"])
     _check_checkpoints(run, tokenizer)
-    for left in (run.tokenizer, *run.path.glob(f".{run.tokenizer.name}-*")):
-        shutil.rmtree(left, ignore_errors=True)  # by a preparation that was killed
+    shutil.rmtree(run.tokenizer, ignore_errors=True)
     tokenizer.save(run.tokenizer)
     dropout = recipe.piece_dropout
     times = SAMPLES if dropout else 1
@@ -117,3 +122,18 @@ class HeldOut:
         if len(self.pairs) > HELD_OUT_MOST:
             _, largest = heappop(self._largest_first)
             del self.pairs[largest], self.times[largest]
+
+
+class Overlap:
+    """Which sources of the user's own held-out text are in the training text."""
+
+    def __init__(self, valid: Iterable[Pair]) -> None:
+        self.sources = {regular(pair.source) for pair in valid}
+        self.found: set[str] = set()
+
+    def looked_for_in(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """The same pairs; what is found is complete when they end."""
+        for pair in pairs:
+            if pair.source in self.sources:
+                self.found.add(pair.source)
+            yield pair

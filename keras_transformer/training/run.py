@@ -23,6 +23,7 @@ from typing import Any
 from keras_transformer import __version__
 from keras_transformer.files import Synced, write_whole
 from keras_transformer.text.corpus import Pair
+from keras_transformer.training.corpus import SAID
 
 FORMAT = 1
 LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # of a process that got no further
@@ -53,15 +54,24 @@ class Run:
         self.curves = path / "curves.png"
         self.tensorboard = path / "tensorboard"
 
-    def begin(self, about: dict[str, Any]) -> None:
-        """A new run, or again one that was begun and never prepared. A prepared one is never overwritten."""
+    @contextmanager
+    def begin(self, about: dict[str, Any]) -> Iterator[None]:
+        """A new run, or again one that was begun and never prepared; locked while it is worked on.
+
+        A prepared one is never overwritten.
+        """
+        self._check_unprepared()
+        self.path.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            self._check_unprepared()  # by another process, a moment ago
+            self.write("run.json", {"format": FORMAT, "versions": _versions(), **about})
+            yield
+
+    def _check_unprepared(self) -> None:
         if (self.path / "recipe.json").exists():
             raise RunError(f"{self.path} holds a run already: continue it with --resume, or name another.")
         if self.path.exists() and not self._may_begin():
             raise RunError(f"{self.path} exists and is no run: name a new or an empty directory.")
-        self.path.mkdir(parents=True, exist_ok=True)
-        with self._locked():
-            self.write("run.json", {"format": FORMAT, "versions": _versions(), **about})
 
     def _may_begin(self) -> bool:
         if not self.path.is_dir():
@@ -89,6 +99,10 @@ class Run:
         lacking = [name for name, kind in ASKED.items() if not isinstance(about.get(name), kind)]
         if lacking:
             raise self._damaged("run.json", f"it does not say {', '.join(lacking)}", BEGIN_AGAIN)
+        said = list(about["corpus"])
+        if sorted(said) != sorted(SAID):
+            why = f"its corpus must say {', '.join(SAID)}; it says {', '.join(said) or 'nothing'}"
+            raise self._damaged("run.json", why, BEGIN_AGAIN)
         return about
 
     @contextmanager

@@ -15,6 +15,7 @@ from keras_transformer import TranslationModel
 from keras_transformer.cli import main
 from keras_transformer.models.translate import translate_sentences
 from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.training.corpus import Corpus
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
 from tests.keras_transformer.cli.failing import failed
@@ -27,14 +28,8 @@ TEXTS = ["Je suis étudiant.", "", "Merci.  Où est la gare ? Non.", "  Deux caf
 def run(model: TranslationModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run directory with all that an export takes from it."""
     run = Run(tmp_path_factory.mktemp("run") / "run")
-    run.begin(
-        {
-            "source_lang": "fr",
-            "target_lang": "en",
-            "corpus": {"phrasebook": "fr-en", "pairs": None, "source": None, "target": None},
-            "recipe": {},
-        }
-    )
+    with run.begin({**Corpus(phrasebook="fr-en").as_run(), "recipe": {}}):
+        pass
     run.write("cleaning.json", {"read": 210, "kept": 200})
     run.write("recipe.json", Recipe().as_dict())
     run.write_pairs("valid.jsonl", PAIRS)

@@ -200,8 +200,19 @@ def test_a_corpus_from_standard_input_is_piped_in_again(
 def test_the_directories_of_a_corpus_are_not_told_with_the_model(tmp_path: Path) -> None:
     corpus = Corpus("fr", "en", source=["a.fr"], target=["a.en"])
     run = Run(tmp_path / "run")
-    run.begin({**corpus.as_run(), "recipe": {}})
-    assert facts(run.path)["domain"] == "a.fr, a.en"
+    with run.begin({**corpus.as_run(), "recipe": {}}):
+        assert facts(run.path)["domain"] == "a.fr, a.en"
+
+
+def test_a_run_that_names_no_corpus_is_told_as_damaged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    about = {**Corpus(phrasebook="fr-en").as_run(), "recipe": {}}
+    with Run(tmp_path).begin({**about, "corpus": {**about["corpus"], "phrasebook": None}}):
+        pass
+    said = failed(capsys, "train", "--run", tmp_path, "--resume")
+    assert said.startswith(f"{tmp_path}/run.json is damaged (name one corpus: --source and --target, ")
+    assert said.endswith("): copy it from where it is whole, or begin a new run.")
 
 
 def test_the_papers_4000_steps_of_warm_up_are_no_problem_before_the_corpus_is_known(

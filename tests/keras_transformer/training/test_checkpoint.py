@@ -92,6 +92,18 @@ def assert_damage_is_told(path: Path) -> None:
     assert values(fresh) == values(variables(2))
 
 
+def test_a_checkpoint_that_memory_has_no_room_for_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    checkpoint.save(tmp_path / "c.npz", variables(1), PROGRESS)
+    monkeypatch.setattr(np, "load", no_room)
+    with pytest.raises(MemoryError):
+        checkpoint.restore(tmp_path / "c.npz", variables(2))
+
+
 def test_a_full_disk_leaves_the_old_checkpoint_and_nothing_half_written(tmp_path: Path, disk_of: Any) -> None:
     path = tmp_path / "step-1.npz"
     checkpoint.save(path, variables(1), PROGRESS)

@@ -2,6 +2,7 @@
 
 import os
 import random
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,16 @@ import pytest
 
 from keras_transformer.text.cleaning import CleaningRules
 from keras_transformer.text.corpus import CorpusError, Pair
+from keras_transformer.text.pieces import learn
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training import prepare as preparing
+from keras_transformer.training.corpus import Corpus
 from keras_transformer.training.prepare import SAMPLES, HeldOut, prepare
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
 
-ABOUT = {"source_lang": "fr", "target_lang": "en", "corpus": {}, "recipe": {}}
+ABOUT = {**Corpus(phrasebook="fr-en").as_run(), "recipe": {}}
 SAID = {"vocabulary": 400, "steps": 8}
 
 
@@ -29,8 +32,8 @@ def prepared(run: Run, pairs: list[Pair], valid: list[Pair] | None = None, **sai
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     run = Run(tmp_path / "run")
-    run.begin(ABOUT)
-    return run
+    with run.begin(ABOUT):
+        return run
 
 
 def contents(run: Run) -> dict[str, bytes]:
@@ -127,6 +130,15 @@ def test_pairs_of_the_users_own_are_validated_on_and_all_others_trained_on(
     assert len(TokenStore(run.tokens)) == 280
 
 
+def test_held_out_text_that_is_trained_on_too_is_told_and_not_refused(run: Run, pairs: list[Pair]) -> None:
+    other = [Pair(f"  {pairs[0].source} ", "Otherwise."), Pair("Ailleurs.", "Elsewhere.")]
+    lines = prepared(run, pairs[:280], valid=[*pairs[277:], *other])
+    assert lines[1] == (
+        "4 of 25 held-out sources are in the training text too: the scores are those of text that was learned"
+    )
+    assert list(run.read_pairs("valid.jsonl")) == [*pairs[277:], *other]
+
+
 def test_too_few_pairs_to_hold_any_out_are_told_with_the_counts(run: Run) -> None:
     with pytest.raises(CorpusError) as told:
         prepared(run, [Pair("Oui.", "Yes.")])
@@ -147,7 +159,7 @@ def test_all_that_training_reads_is_on_the_disk_before_the_recipe_says_that_it_i
 
     monkeypatch.setattr(os, "fsync", sync)
     prepared(run, pairs)
-    assert synced[-1] == ".partial-recipe.json"
+    assert synced[-2:] == [".partial-recipe.json", run.path.name]  # what it holds, then its name
     read = {"source.ids", "source.ends.npy", "target.ids", "target.ends.npy", "valid.jsonl", "shared.model"}
     assert read <= set(synced)
 
@@ -176,3 +188,19 @@ def test_a_full_disk_is_told_and_the_run_prepared_once_there_is_room(
     assert not (run.path / "recipe.json").exists()
     prepared(run, pairs)
     assert (run.path / "recipe.json").exists()
+
+
+def test_the_tokenizer_learns_on_the_disk_of_the_run(
+    run: Run, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(run.path / "nowhere"))
+    prepared(run, pairs)
+    assert not list(run.path.glob(".tokenizer-*"))
+
+
+def test_a_full_disk_is_told_with_the_file_that_the_tokenizer_learns_from(
+    tmp_path: Path, pairs: list[Pair], disk_of: Any
+) -> None:
+    told = rf"File too large: '{tmp_path}/\.tokenizer-\w+/(source|target)'"
+    with disk_of(1000), pytest.raises(OSError, match=told):
+        learn(pairs, 400, "bpe", True, beside=tmp_path)

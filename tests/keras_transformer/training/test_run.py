@@ -1,5 +1,7 @@
 """A run directory: begun once, worked on by one process, never half-written."""
 
+import fcntl
+import json
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -7,15 +9,17 @@ from typing import Any
 import pytest
 
 from keras_transformer.text.corpus import Pair
+from keras_transformer.training.corpus import Corpus
 from keras_transformer.training.run import Run, RunError
 
-ABOUT = {"source_lang": "fr", "target_lang": "en", "corpus": {}, "recipe": {"steps": 3}}
+CORPUS = Corpus(phrasebook="fr-en").as_run()
+ABOUT = {**CORPUS, "recipe": {"steps": 3}}
 
 
 def begun(path: Path) -> Run:
     run = Run(path)
-    run.begin(ABOUT)
-    return run
+    with run.begin(ABOUT):
+        return run
 
 
 def prepared(path: Path) -> Run:
@@ -29,8 +33,8 @@ def asked(run: Run) -> dict[str, Any]:
 
 
 def told(run: Run) -> str:
-    with pytest.raises(RunError) as error:
-        run.begin(ABOUT)
+    with pytest.raises(RunError) as error, run.begin(ABOUT):
+        pass
     return str(error.value)
 
 
@@ -69,15 +73,15 @@ def test_what_is_no_run_is_not_touched(tmp_path: Path) -> None:
 def test_a_run_that_was_never_prepared_can_be_begun_again_otherwise(tmp_path: Path) -> None:
     run = begun(tmp_path)
     run.write_pairs("corpus.jsonl", [Pair("a", "b")])
-    run.begin({**ABOUT, "source_lang": "de"})
+    with run.begin({**ABOUT, "source_lang": "de"}):
+        pass
     assert run.about()["source_lang"] == "de"
 
 
 def test_a_run_json_that_is_not_ours_is_not_overwritten(tmp_path: Path) -> None:
     for content in ('{"name": "marathon"}', "not JSON"):
         (tmp_path / "run.json").write_text(content)
-        with pytest.raises(RunError):
-            Run(tmp_path).begin(ABOUT)
+        told(Run(tmp_path))
         assert (tmp_path / "run.json").read_text() == content
 
 
@@ -86,6 +90,22 @@ def test_a_run_that_another_process_prepares_is_not_begun_again(tmp_path: Path) 
     with run.lock():
         assert "another process is at work on" in told(Run(tmp_path))
     assert asked(run) == {"format": 1, **ABOUT}
+
+
+def test_who_begins_a_run_has_it_alone_until_it_is_prepared(tmp_path: Path) -> None:
+    with Run(tmp_path).begin(ABOUT):
+        assert "another process is at work on" in told(Run(tmp_path))
+        with pytest.raises(RunError, match="another process is at work on"), Run(tmp_path).lock():
+            pass
+
+
+def test_a_run_that_another_process_prepared_a_moment_ago_is_not_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fcntl, "flock", lambda *_: prepared_meanwhile.touch())
+    prepared_meanwhile = tmp_path / "recipe.json"
+    assert told(Run(tmp_path)).startswith(f"{tmp_path} holds a run already")
+    assert not (tmp_path / "run.json").exists()
 
 
 @pytest.mark.parametrize("left", [[], [".lock"], [".lock", ".partial-run.json"]])
@@ -145,6 +165,25 @@ def test_a_run_json_that_does_not_say_what_was_asked_for_is_told(
         Run(tmp_path).about()
     assert str(error.value) == (
         f"{tmp_path}/run.json is damaged ({why}): copy it from where it is whole, or begin a new run."
+    )
+
+
+@pytest.mark.parametrize(
+    ("corpus", "says"),
+    [
+        ({}, "nothing"),
+        ({"phrasebook": "fr-en"}, "phrasebook"),
+        ({**CORPUS["corpus"], "colour": "red"}, ", ".join([*CORPUS["corpus"], "colour"])),
+    ],
+)
+def test_a_run_json_whose_corpus_is_none_is_told(tmp_path: Path, corpus: dict[str, Any], says: str) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"format": 1, **ABOUT, "corpus": corpus}))
+    with pytest.raises(RunError) as error:
+        Run(tmp_path).about()
+    assert str(error.value) == (
+        f"{tmp_path}/run.json is damaged (its corpus must say source, target, pairs, phrasebook, "
+        "valid_source, valid_target, max_words, max_ratio, keep_duplicates; "
+        f"it says {says}): copy it from where it is whole, or begin a new run."
     )
 
 
