@@ -24,7 +24,8 @@ class CleaningRules:
     drop_copies  a target equal to its source is untranslated text, unless it is what translations do have in
       common: at most `copy_characters` characters (Taxi, Paris, Charles de Gaulle), or no letter (12:30).
     drop_duplicates  the same source with the same target, after the first. Of each pair a digest of 8 bytes
-      is remembered, which takes some 75 in memory: two different pairs among 2 million are confused with odds of one to ten million.
+      is remembered, which takes some 75 in memory: two different pairs among 2 million are confused with
+      odds of one to ten million.
     """
 
     max_characters: int = 1000
