@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.decoding.lengths import by_length
 from keras_transformer.evaluation.scores import bleu, tokenization
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.batches import padded
@@ -12,7 +13,7 @@ from keras_transformer.text.corpus import Pair
 from keras_transformer.training.feed import shifted
 from keras_transformer.training.loss import smoothed_cross_entropy
 
-BATCH = 128
+TOKENS = 4096  # of the longer side of a batch, padding included: with 8,000 pieces 125 MiB of logits
 
 
 class Validation:
@@ -28,7 +29,7 @@ class Validation:
         self._tokenization = tokenization(tokenizer.target_lang)
         sources = tokenizer.encode_source([pair.source for pair in pairs], max_tokens)
         targets = tokenizer.encode_target([pair.target for pair in pairs], max_tokens)
-        self._rows = sorted(zip(sources, targets, strict=True), key=lambda row: (len(row[1]), len(row[0])))
+        self._rows = list(zip(sources, targets, strict=True))
         self._counts = tf.function(self._count, input_signature=[_IDS, _IDS, _IDS], autograph=False)
 
     def scores(self) -> dict[str, float]:
@@ -43,8 +44,8 @@ class Validation:
         }
 
     def _batches(self) -> Any:
-        for first in range(0, len(self._rows), BATCH):
-            rows = self._rows[first : first + BATCH]
+        for places in by_length([max(map(len, row)) for row in self._rows], TOKENS):
+            rows = [self._rows[place] for place in places]
             sides = ([row[side] for row in rows] for side in (0, 1))
             source, labels = (padded(side, max(map(len, side))) for side in sides)
             yield source, shifted(labels, self._start_id), labels
