@@ -114,7 +114,10 @@ class Corpus:
 
     def usual(self) -> dict[str, Any]:
         """What the recipe is for this corpus, where its size does not decide."""
-        return PHRASEBOOK if self.phrasebook else {}
+        if self.phrasebook:
+            return PHRASEBOOK
+        source_lang, target_lang = self.languages
+        return {"both_ways": 0.0} if source_lang == target_lang else {}  # nothing tells the directions apart
 
     def read(self) -> tuple[Iterable[Pair], Iterable[Pair] | None]:
         """-> the pairs to train on, and those to validate on if there are any."""

@@ -10,6 +10,7 @@ import pytest
 from keras_transformer.cli import main
 from keras_transformer.training.corpus import Corpus
 from keras_transformer.training.facts import facts
+from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
 from tests.keras_transformer.cli.failing import failed
 
@@ -128,7 +129,13 @@ def test_one_language_for_both_sides_is_told_where_languages_tell_the_sides_apar
         "--source-lang and --target-lang are both fr, by which JSONL and TMX tell the sides apart; "
         "two parallel files, or TSV, may be of one language"
     )
-    assert Corpus(source_lang="en", target_lang="en", pairs=["simpler.tsv"]).languages == ("en", "en")
+
+
+def test_text_rewritten_in_its_own_language_is_not_learned_both_ways() -> None:
+    simpler = Corpus(source_lang="en", target_lang="en", pairs=["simpler.tsv"])
+    assert Recipe.for_corpus(1000, simpler.usual()).both_ways == 0
+    german = Corpus(source_lang="en", target_lang="de", pairs=["german.tsv"])
+    assert Recipe.for_corpus(1000, german.usual()).both_ways > 0
 
 
 def test_what_the_phrasebook_has_with_it_is_refused_with_its_names(
