@@ -1,8 +1,11 @@
 """Pairs -> the pairs worth training on, one at a time, and a report of what was dropped and why.
 
-White space of every kind becomes one space between words and NUL characters go, before the rules look.
+Before the rules look, text becomes what the tokenizer makes of it in any case: white space of every kind is a
+space between words, what nobody sees goes, and a letter with its marks is one character where there is one.
+So two spellings are one sentence: it does not come twice, nor is it held out while it is learned.
 """
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -10,6 +13,12 @@ from typing import NamedTuple
 
 from keras_transformer.text.corpus import CorpusError, Pair
 
+INVISIBLE = "\u00ad\u200b\u2060\ufeff"  # soft hyphen, zero-width space, word joiner, byte order mark
+_GOES = {
+    number: None
+    for number in (*range(0x20), *range(0x7F, 0xA0), *map(ord, INVISIBLE))
+    if not chr(number).isspace()
+}
 EXAMPLES = 3  # kept of each reason
 EXAMPLE_CHARACTERS = 80
 
@@ -109,7 +118,7 @@ def clean(pairs: Iterable[Pair], rules: CleaningRules, report: CleaningReport) -
 
 def regular(text: str) -> str:
     """A side of a pair as the rules see it."""
-    return " ".join(text.replace("\0", "").split())
+    return " ".join(unicodedata.normalize("NFC", text.translate(_GOES)).split())
 
 
 def _reason(pair: Pair, rules: CleaningRules) -> str | None:

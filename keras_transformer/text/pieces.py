@@ -13,6 +13,7 @@ from pathlib import Path
 import sentencepiece
 
 from keras_transformer.files import Synced
+from keras_transformer.text.cleaning import INVISIBLE
 from keras_transformer.text.corpus import Pair
 
 DEFAULT_VOCABULARY_SIZE = 8000
@@ -175,7 +176,7 @@ def _normalization() -> list[tuple[str, str]]:
     for character in map(chr, itertools.chain(range(1, 0xD800), range(0xE000, 0x110000))):
         if not unicodedata.is_normalized("NFD", character):
             table.update(_spellings(character))
-        if unicodedata.category(character) == "Cc" or character in "\u00ad\u200b\u2060\ufeff":
+        if unicodedata.category(character) == "Cc" or character in INVISIBLE:
             table[character] = ""
         if character == "▁" or (character.isspace() and character not in " \x1c\x1d\x1e\x1f"):
             table[character] = " "

@@ -273,7 +273,7 @@ def test_what_can_be_mended_is_told_with_exit_status_1(
         ),
         (["--translations", "-", "--reference", "-"], "standard input (-) can be read as one file only"),
         (["--translations", "t", "--source", "s", "--reference", "-"], "it cannot be standard input here"),
-        (["model", "--source", "s", "--reference", "r", "--tokenize", "zh"], "invalid choice: 'zh'"),
+        (["model", "--source", "s", "--reference", "r", "--tokenize", "tlh"], "invalid choice: 'tlh'"),
     ],
 )
 def test_wrong_usage_is_told_with_exit_status_2(

@@ -12,6 +12,7 @@ import pytest
 from keras_transformer import TranslationModel, __version__
 from keras_transformer.cli import main
 from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.training.history import best
 
 RECIPE = ["--tokens", "512", "--max-tokens", "64", "--vocabulary", "400", "--precision", "float32",
           "--steps", "4", "--warm-up", "1", "--validate-every", "2"]  # fmt: skip
@@ -46,7 +47,7 @@ def failed(capsys: pytest.CaptureFixture[str], path: Path) -> str:
 def test_of_a_finished_run_it_tells_everything(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = told(capsys, run)
     model = TranslationModel.load(run)
-    best = max(json.loads((run / "history.json").read_bytes()), key=lambda scores: scores["bleu"])
+    kept = best(json.loads((run / "history.json").read_bytes()))
     assert (found["kind"], found["state"], found["step"]) == ("run", "finished", 4)
     assert found["languages"] == {"source": "fr", "target": "en"}
     assert found["domain"] == str(run.parent / "a.tsv")
@@ -57,7 +58,7 @@ def test_of_a_finished_run_it_tells_everything(run: Path, capsys: pytest.Capture
     assert found["network"]["parameters"] == sum(
         weight.value.shape.num_elements() for weight in model.trainable_variables
     )
-    assert found["scores"] == best
+    assert found["scores"] == kept
     assert found["recipe"] == json.loads((run / "recipe.json").read_bytes())
     assert found["versions"]["keras_transformer"] == __version__
     assert found["versions"]["keras"] == keras.__version__

@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from keras_transformer.cli import main
 from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.training.history import best
 from keras_transformer.training.run import Run
 from tests.keras_transformer.cli.failing import failed
 
@@ -64,9 +65,9 @@ def test_a_finished_run_resumes_to_its_end_at_once(trained: Path, capsys: pytest
     assert main(["train", "--run", str(trained), "--resume"]) == 0
     out, _ = capsys.readouterr()
     history = json.loads((trained / "history.json").read_bytes())
-    best = max(history, key=lambda scores: scores["bleu"])
+    kept = best(history)
     assert out.splitlines() == [
-        f"best model: {trained}/model.keras, step {best['step']}, held-out BLEU {best['bleu']:.2f}",
+        f"best model: {trained}/model.keras, step {kept['step']}, held-out BLEU {kept['bleu']:.2f}",
         f"curves:     {trained}/curves.png",
         f"next:       echo ... | keras-transformer translate {trained}",
     ]

@@ -162,7 +162,7 @@ def test_a_phrasebook_run_that_was_begun_is_the_same_corpus_again() -> None:
 
 def begun(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """A run whose preparation ends with its vocabulary, which is too small by design; -> what it said."""
-    return failed(capsys, "train", *arguments, *LANGUAGES, "--vocabulary", 9)
+    return failed(capsys, "train", *arguments, *LANGUAGES, "--vocabulary", 8000)
 
 
 def test_a_run_is_resumed_from_any_directory(
@@ -172,7 +172,7 @@ def test_a_run_is_resumed_from_any_directory(
     corpus_files(tmp_path, lines, lines.replace(b"Sentence", b"Satz"))
     monkeypatch.chdir(tmp_path)
     said = begun(capsys, "--source", "s.txt", "--target", "t.txt", "--run", "run")
-    assert said.startswith("vocabulary_size must be at least 261")
+    assert said.startswith("vocabulary_size=8000 is more than this corpus")
     monkeypatch.chdir("/")
     assert failed(capsys, "train", "--run", tmp_path / "run", "--resume") == said
 
@@ -190,7 +190,7 @@ def test_a_corpus_from_standard_input_is_piped_in_again(
     with pairs.open() as stdin, empty.open() as nothing:
         monkeypatch.setattr(sys, "stdin", stdin)
         said = begun(capsys, "--pairs", "-", "--run", run)
-        assert said.startswith("vocabulary_size must be at least 261")
+        assert said.startswith("vocabulary_size=8000 is more than this corpus")
         monkeypatch.setattr(sys, "stdin", nothing)
         resumed = ("train", "--run", run, "--resume")
         assert failed(capsys, *resumed) == f"standard input is empty: it has 0 lines{remedy}"

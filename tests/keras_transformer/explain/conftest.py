@@ -20,7 +20,7 @@ def examples() -> list[tuple[int, Example]]:
 def model() -> TranslationModel:
     """Two layers read, three write, each of two heads; it learned nothing, but looks here and there."""
     tokenizer = Tokenizer.train(phrasebook("fr-en", "train", 200), 400)
-    keras.utils.set_random_seed(7)
+    keras.utils.set_random_seed(8)
     model = TranslationModel(
         Network(2, 3, 16, 24, 2, max_length=40), tokenizer.source_size, tokenizer=tokenizer
     )

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from keras_transformer.text.cleaning import CleaningReport, CleaningRules, Example, clean
 from keras_transformer.text.corpus import CorpusError, Pair
+from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.text.tokenizer import Tokenizer
 
 GOOD = Pair("Je suis étudiant.", "I am a student.")
 
@@ -21,13 +23,13 @@ def reasons(*pairs, **rules):
     return cleaned(*pairs, **rules)[1].dropped
 
 
-def test_white_space_of_every_kind_becomes_one_space_and_nul_goes():
+def test_white_space_of_every_kind_becomes_one_space_and_what_nobody_sees_goes():
     kept, report = cleaned(("\u3000un\u00a0\u202fdeux\t\r\n trois\u2028", "\ufeffone\0two\x0b\x85three"))
-    assert kept == [("un deux trois", "\ufeffonetwo three")]  # the invisible is the tokenizer's business
+    assert kept == [("un deux trois", "onetwo three")]
     assert report.dropped == {}
 
 
-@pytest.mark.parametrize("nothing", ["", " ", "\t\r\n", "\u3000\u2003", "\0", "\0 \0"])
+@pytest.mark.parametrize("nothing", ["", " ", "\t\r\n", "\u3000\u2003", "\0", "\0 \0", "\u200b\ufeff"])
 def test_pairs_with_an_empty_side_are_dropped(nothing):
     assert reasons((nothing, "one"), ("un", nothing), (nothing, nothing)) == {"empty": 3}
 
@@ -79,6 +81,16 @@ def test_duplicates_are_pairs_that_agree_on_both_sides():
     assert report.dropped == {"duplicate": 2}
     assert reasons(*pairs, drop_duplicates=False) == {}
     assert reasons(("ab", "c"), ("a", "bc")) == {}  # the border between the sides counts
+
+
+def test_spellings_that_look_the_same_are_the_same_sentence():
+    tokenizer = Tokenizer.train(phrasebook("fr-en", "train", 300), vocabulary_size=400)
+    composed, apart = "Elle a été à Noël.", "Elle a e\u0301te\u0301 a\u0300 Noe\u0308l."
+    hidden = "Elle a\u00ad \u200bété à\x07 Noël.\ufeff"
+    kept, report = cleaned((composed, "She was."), (apart, "She was."), (hidden, "She was."))
+    assert kept == [(composed, "She was.")]
+    assert report.dropped == {"duplicate": 2}
+    assert tokenizer.encode_source([composed, apart, hidden]) == tokenizer.encode_source([composed]) * 3
 
 
 def test_the_report_counts_every_pair_once_and_shows_the_first_three_of_each_reason():

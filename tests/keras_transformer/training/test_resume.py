@@ -18,6 +18,7 @@ import pytest
 from keras_transformer import TranslationModel
 from keras_transformer.text.corpus import Pair
 from keras_transformer.training import checkpoint
+from keras_transformer.training.history import best
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run import Run
 from keras_transformer.training.trainer import Trainer
@@ -135,9 +136,9 @@ def test_a_run_directory_has_all_that_is_promised(uninterrupted: tuple[Path, str
     assert list((run / "tensorboard").glob("events.*"))
     asked = json.loads((run / "run.json").read_bytes())
     assert (asked["source_lang"], asked["target_lang"], asked["recipe"]["steps"]) == ("fr", "en", 8)
-    best = max(history, key=lambda scores: scores["bleu"])
+    kept = best(history)
     assert out.splitlines()[0] == (
-        f"best model: {run}/model.keras, step {best['step']}, held-out BLEU {best['bleu']:.2f}"
+        f"best model: {run}/model.keras, step {kept['step']}, held-out BLEU {kept['bleu']:.2f}"
     )
     assert err.count("held out: loss ") == 4
     assert "Warning" not in err
