@@ -69,10 +69,11 @@ soak: .venv/installed  ## the tests that take long: every count in full
 test-image: .venv/installed  ## the image, built and served from; as root, and minutes
 	$(BIN)/python -m pytest -m image -s tests/deploy
 
-lint: .venv/installed  ## ruff, strict mypy, and buf for the protocol
+lint: .venv/installed  ## ruff, strict mypy, which way imports point, and buf for the protocol
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/buf lint --config '{"version":"v2","modules":[{"path":".","includes":["serving"]}],"lint":{"use":["STANDARD","COMMENTS"]}}'
 
 .venv-backends/installed: pyproject.toml constraints.txt
