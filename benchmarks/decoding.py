@@ -23,7 +23,8 @@ from typing import Any
 
 import measure
 import numpy as np
-from sides import Side, serve, speeds, take_turns
+import smallest
+from sides import TURN, Side, serve, speeds, take_turns
 
 VOCABULARY, SOURCE, TARGET = 8000, 21, 24
 START, END, NEVER = 2, 3, -1
@@ -35,6 +36,9 @@ PACKAGES = {
     "ctranslate2_float32": "ctranslate2",
     "onnx_float32": "onnxruntime",
 }
+WITH_IDS = ("ours", "kerashub", "hf", "ctranslate2_float32")
+WITH_TEXT = ("ours", "onnx_float32", "ctranslate2_float32")
+REPEATS = measure.Effort(smoke=3, quick=5, whole=15)
 
 
 def main() -> None:
@@ -49,34 +53,46 @@ def main() -> None:
     options = parser.parse_args()
     if bool(options.run) != bool(options.text):
         parser.error("--run and --text go together")
+    if options.smoke:
+        options.preset, options.batch = smallest.PRESET, [2]
     if options.serve:
-        serve(lambda task: _prepared(options, task), warm_up=1 if options.run else 3)
+        turn, warm_up = (0, 1) if options.smoke else (TURN, 1 if options.run else 3)
+        serve(lambda task: _prepared(options, task), warm_up, turn)
         return
-    names = ["ours", "onnx_float32", "ctranslate2_float32"] if options.run else list(PACKAGES)[:4]
+    arguments = sys.argv[1:]
     with tempfile.TemporaryDirectory() as scratch:
-        sides = {name: Side(name, scratch, sys.argv[1:]) for name in names}
+        tasks = {} if options.run else {f"batch={batch}": WITH_IDS for batch in options.batch}
+        if options.smoke:
+            options.run, options.text = Path(scratch) / "model.keras", Path(scratch) / "test.fr"
+            smallest.write_model(options.run)
+            smallest.write_texts(options.text, Path(scratch) / "test.en")
+            arguments += ["--run", str(options.run), "--text", str(options.text)]
+        if options.run:
+            tasks["text"] = WITH_TEXT
+        needed = {name: PACKAGES[name] for names in tasks.values() for name in names}
+        sides = {name: Side(name, scratch, arguments) for name in measure.installed(needed, options)}
         try:
-            _measure(sides, options)
+            _measure(sides, tasks, options)
         finally:
             for side in sides.values():
                 side.close()
 
 
-def _measure(sides: dict[str, Side], options: argparse.Namespace) -> None:
+def _measure(sides: dict[str, Side], tasks: dict[str, tuple[str, ...]], options: argparse.Namespace) -> None:
     figures: dict[str, Any] = {}
     ratios = {}
-    repeats = 5 if options.quick else 15
-    for task in ["text"] if options.run else [f"batch={batch}" for batch in options.batch]:
-        tokens, seconds = take_turns(sides, task, repeats)
+    for task, names in tasks.items():
+        taking_part = {name: sides[name] for name in names if name in sides}
+        tokens, seconds = take_turns(taking_part, task, REPEATS.of(options))
         figures |= speeds(task, tokens, seconds)
-        for peer in [name for name in sides if name not in OURS]:
-            for own in [name for name in sides if name in OURS]:
+        for peer in [name for name in taking_part if name not in OURS]:
+            for own in [name for name in taking_part if name in OURS]:
                 ratios[f"{own}/{peer} {task}"] = measure.ratio(seconds[own], seconds[peer])
     measure.report("decoding", [PACKAGES[name] for name in sides], figures, ratios, options.json)
 
 
 def _prepared(options: argparse.Namespace, task: str) -> tuple[Callable[[], Any], int]:
-    return _texts(options) if options.run else _ids(options, int(task.partition("=")[2]))
+    return _texts(options) if task == "text" else _ids(options, int(task.partition("=")[2]))
 
 
 def _ids(options: argparse.Namespace, batch: int) -> tuple[Callable[[], Any], int]:
@@ -93,10 +109,9 @@ def _model(preset: str) -> Any:
     import keras
 
     from keras_transformer import TranslationModel
-    from keras_transformer.models.network import Network
 
     keras.utils.set_random_seed(1)
-    model = TranslationModel(Network.from_preset(preset), VOCABULARY)
+    model = TranslationModel(smallest.network(preset), VOCABULARY)
     model.build()
     return model
 
@@ -117,9 +132,7 @@ def _ours(options: argparse.Namespace, source: Any) -> Callable[[], Any]:
 def _kerashub(options: argparse.Namespace, source: Any) -> Callable[[], Any]:
     import keras_hub
 
-    from keras_transformer.models.network import Network
-
-    network = Network.from_preset(options.preset)
+    network = smallest.network(options.preset)
     backbone = keras_hub.models.BartBackbone(
         VOCABULARY,
         network.encoder_layers,
@@ -146,10 +159,8 @@ def _hf(options: argparse.Namespace, source: Any) -> Callable[[], Any]:
     import torch
     from transformers import MarianConfig, MarianMTModel
 
-    from keras_transformer.models.network import Network
-
     torch.set_num_threads(1)
-    network = Network.from_preset(options.preset)
+    network = smallest.network(options.preset)
     config = MarianConfig(
         vocab_size=VOCABULARY,
         d_model=network.width,
@@ -224,7 +235,7 @@ def _texts(options: argparse.Namespace) -> tuple[Callable[[], Any], int]:
 
     from export.ctranslate2_format import write_ctranslate2
 
-    directory = options.scratch / "ctranslate2"
+    directory = options.scratch / "ctranslate2-text"
     write_ctranslate2(model, directory)
     translator = ctranslate2.Translator(
         str(directory), inter_threads=1, intra_threads=1, compute_type="float32"

@@ -5,9 +5,11 @@
 An untrained model says nothing that ends: each of the 200 golden answers is as long as it may be. Memory is
 told beyond that of a process which has loaded the model and does nothing with it: TensorFlow alone takes more
 than three times the weights of preset base. *Not* counted: the processes in which the runtimes are asked, and
-PyTorch, which CTranslate2's specification would load if it is there. --quick: preset small.
+PyTorch, which CTranslate2's specification would load if it is there. --quick: preset small; --smoke: the
+smallest network and 10 golden answers.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -16,8 +18,11 @@ import time
 from pathlib import Path
 
 import measure
+import smallest
 
-PAIRS, PIECES, GOLDEN = 20_000, 6_900, 200
+PAIRS = measure.Effort(smoke=200, quick=20_000, whole=20_000)
+PIECES = measure.Effort(smoke=700, quick=6_900, whole=6_900)
+GOLDEN = measure.Effort(smoke=10, quick=200, whole=200)
 MOST_SECONDS, MOST_SIZES = 60.0, 3.0
 WITHOUT_TORCH = "import sys; sys.modules['torch'] = None\n"
 LOAD = """
@@ -35,12 +40,14 @@ def main() -> None:
     parser.add_argument("--preset", help="the network (base; quick small)")
     options = parser.parse_args()
     preset = options.preset or ("small" if options.quick else "base")
+    if options.smoke:
+        preset = smallest.PRESET
     with tempfile.TemporaryDirectory(prefix="exporting-") as scratch:
         model, golden = Path(scratch) / "model.keras", Path(scratch) / "golden.fr"
-        weights = _make(preset, model, golden)
+        weights = _make(preset, model, golden, options)
         loaded = _loaded(model)
         seconds, peak = _exported(
-            model, "--golden", golden, "--golden-count", GOLDEN, "--quantize", "int8",
+            model, "--golden", golden, "--golden-count", GOLDEN.of(options), "--quantize", "int8",
             "--output", Path(scratch) / "models/fr-en/1",
         )  # fmt: skip
     sizes = (peak - loaded) / weights
@@ -65,17 +72,16 @@ def main() -> None:
     measure.report("exporting", ["tensorflow", "tf2onnx", "onnxruntime"], figures, ratios, options.json)
 
 
-def _make(preset: str, path: Path, golden: Path) -> float:
+def _make(preset: str, path: Path, golden: Path, options: argparse.Namespace) -> float:
     """-> the megabytes of its weights."""
-    from keras_transformer import TranslationModel
     from keras_transformer.text.phrasebook import phrasebook
     from keras_transformer.text.tokenizer import Tokenizer
 
-    pairs = phrasebook("fr-en", "train", PAIRS)
-    tokenizer = Tokenizer.train(pairs, PIECES, source_lang="fr", target_lang="en")
-    model = TranslationModel.from_preset(preset, tokenizer=tokenizer)
+    pairs = phrasebook("fr-en", "train", PAIRS.of(options))
+    tokenizer = Tokenizer.train(pairs, PIECES.of(options), source_lang="fr", target_lang="en")
+    model = smallest.untrained(preset, tokenizer)
     model.save(path)
-    sentences = phrasebook("fr-en", "test", GOLDEN)
+    sentences = phrasebook("fr-en", "test", GOLDEN.of(options))
     golden.write_text("".join(f"{pair.source}\n" for pair in sentences), encoding="utf-8")
     return sum(weight.numpy().nbytes for weight in model.weights) / 1e6
 

@@ -14,9 +14,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import measure
 import numpy as np
+import smallest
 
 PRESETS = {"tiny": (4, 128, 256, 4), "small": (4, 256, 1024, 4), "base": (6, 512, 2048, 8)}
+SMALLEST = {smallest.PRESET: (1, 16, 16, 2)}
 BATCH, LENGTH, DROPOUT = 32, 24, 0.1
+PACKAGES = {"ours": "tensorflow", "keras": "keras", "kerashub": "keras-hub"}
+REPEATS = measure.Effort(smoke=3, quick=5, whole=21)
 
 
 def main() -> None:
@@ -24,16 +28,18 @@ def main() -> None:
     arguments = measure.parser(__doc__)
     arguments.add_argument("--preset", nargs="+", choices=PRESETS, default=list(PRESETS))
     options = arguments.parse_args()
+    names = measure.installed(PACKAGES, options)
+    presets = SMALLEST if options.smoke else {preset: PRESETS[preset] for preset in options.preset}
 
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     figures, ratios = {}, {}
-    for preset in options.preset:
-        for part, sides in _contests(*PRESETS[preset]).items():
+    for preset, sizes in presets.items():
+        for part, sides in _contests(names, *sizes).items():
             for kind in ("inference", "training"):
-                seconds = _best_of_both(sides, kind, repeats=5 if options.quick else 21)
+                seconds = _best_of_both(sides, kind, REPEATS.of(options))
                 for name, times in seconds.items():
                     figures[f"{name} {part} {kind} {preset} ms"] = measure.summary(times)
                 for peer in set(sides) - {"ours"}:
@@ -47,17 +53,18 @@ def main() -> None:
         ("keras", "training"),
     ):
         over = [spread for label, spread in ratios.items() if label.startswith(f"ours/{peer} {kind}")]
+        if not over:
+            continue
         ratios[f"ours/{peer} {kind}"] = {
             key: float(np.exp(np.mean([np.log(spread[key]) for spread in over])))
             for key in ("median", "low", "high")
         }
-    measure.report("layers", ["tensorflow", "keras", "keras-hub"], figures, ratios, options.json)
+    measure.report("layers", PACKAGES.values(), figures, ratios, options.json)
 
 
-def _contests(layers: int, width: int, inner: int, heads: int) -> dict:
+def _contests(names: list[str], layers: int, width: int, inner: int, heads: int) -> dict:
     """part -> side -> (a function of the training flag, its trainable variables)."""
     import keras
-    import keras_hub
     import tensorflow as tf
 
     import keras_transformer
@@ -67,49 +74,59 @@ def _contests(layers: int, width: int, inner: int, heads: int) -> dict:
     real = tf.constant(np.arange(LENGTH) < rng.integers(LENGTH // 2, LENGTH + 1, (BATCH, 1)))
 
     settings = {"num_heads": heads, "inner_width": inner, "dropout": DROPOUT, "attention_dropout": DROPOUT}
-    peer_settings = {"intermediate_dim": inner, "num_heads": heads, "dropout": DROPOUT, "activation": "relu"}
     encoder = keras_transformer.TransformerEncoder(layers, norm_first=False, **settings)
     decoder = keras_transformer.TransformerDecoder(layers, norm_first=False, **settings)
-    hub_encoder = [keras_hub.layers.TransformerEncoder(**peer_settings) for _ in range(layers)]
-    hub_decoder = [keras_hub.layers.TransformerDecoder(**peer_settings) for _ in range(layers)]
     attention = keras_transformer.MultiHeadSelfAttention(heads, dropout=DROPOUT)
     keras_attention = keras.layers.MultiHeadAttention(heads, width // heads, dropout=DROPOUT)
 
-    def hub_encode(training: bool):
-        y = x
-        for layer in hub_encoder:
-            y = layer(y, padding_mask=real, training=training)
-        return y
-
-    def hub_decode(training: bool):
-        y = x
-        for layer in hub_decoder:
-            y = layer(y, memory, decoder_padding_mask=real, encoder_padding_mask=real, training=training)
-        return y
-
-    def side(call, layers):
-        call(False)
-        return call, [weight.value for layer in layers for weight in layer.trainable_variables]
-
-    return {
+    contests = {
         "encoder": {
-            "ours": side(lambda training: encoder(x, mask=real, training=training), [encoder]),
-            "kerashub": side(hub_encode, hub_encoder),
+            "ours": _side(lambda training: encoder(x, mask=real, training=training), [encoder]),
         },
         "decoder": {
-            "ours": side(
+            "ours": _side(
                 lambda training: decoder(x, memory, inputs_mask=real, memory_mask=real, training=training),
                 [decoder],
             ),
-            "kerashub": side(hub_decode, hub_decoder),
         },
         "attention": {
-            "ours": side(lambda training: attention(x, mask=real, training=training), [attention]),
-            "keras": side(
+            "ours": _side(lambda training: attention(x, mask=real, training=training), [attention]),
+            "keras": _side(
                 lambda training: keras_attention(x, x, value_mask=real, training=training), [keras_attention]
             ),
         },
     }
+    if "kerashub" in names:
+        for part, side in _kerashub(layers, inner, heads, x, memory, real).items():
+            contests[part]["kerashub"] = side
+    return contests
+
+
+def _kerashub(layers: int, inner: int, heads: int, x, memory, real) -> dict:
+    import keras_hub
+
+    settings = {"intermediate_dim": inner, "num_heads": heads, "dropout": DROPOUT, "activation": "relu"}
+    encoder = [keras_hub.layers.TransformerEncoder(**settings) for _ in range(layers)]
+    decoder = [keras_hub.layers.TransformerDecoder(**settings) for _ in range(layers)]
+
+    def encode(training: bool):
+        y = x
+        for layer in encoder:
+            y = layer(y, padding_mask=real, training=training)
+        return y
+
+    def decode(training: bool):
+        y = x
+        for layer in decoder:
+            y = layer(y, memory, decoder_padding_mask=real, encoder_padding_mask=real, training=training)
+        return y
+
+    return {"encoder": _side(encode, encoder), "decoder": _side(decode, decoder)}
+
+
+def _side(call, layers) -> tuple:
+    call(False)
+    return call, [weight.value for layer in layers for weight in layer.trainable_variables]
 
 
 def _best_of_both(sides: dict, kind: str, repeats: int) -> dict[str, list[float]]:

@@ -6,24 +6,40 @@ Lines of 1, 2 and 5 sentences are put together from the first 600 lines of a tes
 be single sentences that the run has not seen. Printed are BLEU and the lines that are exactly right.
 """
 
+import argparse
+import tempfile
 from pathlib import Path
 
 import measure
+import smallest
 
-SENTENCES, TOGETHER = 600, (1, 2, 5)
+SENTENCES, TOGETHER = measure.Effort(smoke=10, quick=60, whole=600), (1, 2, 5)
 
 
 def main() -> None:
     """Every way, for every number of sentences."""
     parser = measure.parser(__doc__)
-    parser.add_argument("--run", type=Path, required=True, help="a trained run")
-    parser.add_argument("--source", type=Path, required=True, help="a sentence a line")
-    parser.add_argument("--reference", type=Path, required=True, help="their translations")
+    parser.add_argument("--run", type=Path, help="a trained run")
+    parser.add_argument("--source", type=Path, help="a sentence a line")
+    parser.add_argument("--reference", type=Path, help="their translations")
     parser.add_argument(
         "--tokenize", default="13a", help="sacreBLEU's, or none for text that is tokenised (13a)"
     )
     options = parser.parse_args()
+    if options.smoke:
+        with tempfile.TemporaryDirectory() as scratch:
+            names = ("model.keras", "test.fr", "test.en")
+            options.run, options.source, options.reference = (Path(scratch) / name for name in names)
+            smallest.write_model(options.run)
+            smallest.write_texts(options.source, options.reference)
+            _measure(options)
+    elif not (options.run and options.source and options.reference):
+        parser.error("--run, --source and --reference are needed")
+    else:
+        _measure(options)
 
+
+def _measure(options: argparse.Namespace) -> None:
     from sacrebleu.metrics import BLEU
 
     from keras_transformer import TranslationModel
@@ -32,9 +48,9 @@ def main() -> None:
     model = TranslationModel.load(options.run)
     by_sentence = model.with_policy("float32")
     by_sentence.lengths = model.lengths._replace(whole=0)
-    most = SENTENCES // 10 if options.quick else SENTENCES
+    count = SENTENCES.of(options)
     sources, references = (
-        path.read_text(encoding="utf-8").splitlines()[:most] for path in (options.source, options.reference)
+        path.read_text(encoding="utf-8").splitlines()[:count] for path in (options.source, options.reference)
     )
     figures = {}
     for together in TOGETHER:

@@ -6,20 +6,57 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Effort(NamedTuple):
+    """How often a benchmark measures. Quartiles need three values at least."""
+
+    smoke: int
+    quick: int
+    whole: int
+
+    def of(self, options: argparse.Namespace) -> int:
+        """Return the number for the options of `parser`."""
+        return self.smoke if options.smoke else self.quick if options.quick else self.whole
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """The options that every benchmark has."""
+    """Return a parser with the options that every benchmark has."""
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     made.add_argument("--json", action="store_true", help="one JSON object as the last line")
     made.add_argument("--quick", action="store_true", help="the same with fewer repeats")
+    made.add_argument(
+        "--smoke",
+        action="store_true",
+        help="run all of the code on the smallest sizes, in seconds, without peers that are not installed; "
+        "the figures mean nothing",
+    )
     return made
+
+
+def installed(packages: Mapping[str, str], options: argparse.Namespace) -> list[str]:
+    """Return the sides that can be measured.
+
+    Args:
+        packages: The distribution that each side needs.
+        options: The options of `parser`. With --smoke a side whose distribution is missing is left out, by
+            name on standard output.
+
+    Raises:
+        SystemExit: A distribution is missing, and this is not a smoke test.
+    """
+    missing = {side: package for side, package in packages.items() if _version(package) is None}
+    if missing and not options.smoke:
+        raise SystemExit(f"{', '.join(missing.values())} not installed; `make bench-env` adds the peers.")
+    for side, package in missing.items():
+        print(f"left out: {side} ({package} is not installed)")
+    return [side for side in packages if side not in missing]
 
 
 def take_turns(
@@ -54,10 +91,11 @@ def ratio(ours: list[float], peer: list[float]) -> dict[str, float]:
 
 
 def report(
-    name: str, packages: list[str], figures: Mapping[str, Any], ratios: Mapping[str, Any], json_line: bool
+    name: str, packages: Iterable[str], figures: Mapping[str, Any], ratios: Mapping[str, Any], json_line: bool
 ) -> None:
     """Print the ratios, above 1 where ours is better; then, if asked for, all as one line of JSON."""
-    machine, versions = _machine(), _versions(packages)
+    machine = _machine()
+    versions = {package: found for package in packages if (found := _version(package)) is not None}
     print(f"\n{name} on {machine['cpu']}, {machine['cores']} cores; {versions}")
     for label, spread in ratios.items():
         print(
@@ -81,11 +119,8 @@ def _machine() -> dict[str, Any]:
     return {"cpu": cpu, "cores": os.cpu_count(), "python": platform.python_version()}
 
 
-def _versions(packages: list[str]) -> dict[str, str]:
-    found = {}
-    for package in packages:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            raise SystemExit(f"{package} is not installed; `make bench-env` adds the peers.") from None
-    return found
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -5,7 +5,8 @@
 The pairs are numbered variants of the phrasebook's sentences. The command is the product's own with its
 default recipe for so many pairs, but that it validates every 40 steps; after the second validation, each with
 a checkpoint, it is ended. What is printed is the operating system's highest resident size
-of the process so far at the end of each phase, and the highest of all. --quick: 200,000 pairs.
+of the process so far at the end of each phase, and the highest of all. --quick: 200,000 pairs; --smoke: 500,
+validated every 2 steps.
 """
 
 import os
@@ -19,25 +20,21 @@ from pathlib import Path
 import measure
 
 ALLOWED = 4.0  # GiB
-PHASES = {
-    "cleaned": r"^kept [\d,]+ of",
-    "tokenised": r"^[\d,]+ pieces, ",
-    "40 steps, validated": r"^step 40: loss",
-    "80 steps, validated": r"^step 80: loss",
-}
+PAIRS = measure.Effort(smoke=500, quick=200_000, whole=2_000_000)
+STEPS = measure.Effort(smoke=2, quick=40, whole=40)  # between two validations
 
 
 def main() -> None:
     """Generate, train, read the process' own figures."""
     parser = measure.parser(__doc__)
-    parser.add_argument("--pairs", type=int, help="how many (2,000,000; quick 200,000)")
+    parser.add_argument("--pairs", type=int, help="how many (2,000,000)")
     parser.add_argument("--preset", default="tiny", help="the network (tiny)")
     options = parser.parse_args()
-    count = options.pairs or (200_000 if options.quick else 2_000_000)
+    count = options.pairs or PAIRS.of(options)
     with tempfile.TemporaryDirectory(prefix="memory-") as scratch:
         corpus = Path(scratch) / "corpus.tsv"
         _generate(corpus, count)
-        phases, peak = _train(corpus, Path(scratch) / "run", options.preset)
+        phases, peak = _train(corpus, Path(scratch) / "run", options.preset, STEPS.of(options))
     for phase, gigabytes in phases.items():
         print(f"{phase:<24} {gigabytes:.2f} GiB")
     print(f"{'highest of all':<24} {peak:.2f} GiB with {count:,} pairs, preset {options.preset}")
@@ -55,10 +52,16 @@ def _generate(path: Path, count: int) -> None:
             file.write("\t".join(pair) + "\n")
 
 
-def _train(corpus: Path, run: Path, preset: str) -> tuple[dict[str, float], float]:
+def _train(corpus: Path, run: Path, preset: str, steps: int) -> tuple[dict[str, float], float]:
     """-> GiB when each phase ended, and GiB at the most."""
+    ends = {
+        "cleaned": r"^kept [\d,]+ of",
+        "tokenised": r"^[\d,]+ pieces, ",
+        f"{steps} steps, validated": rf"^step {steps}: loss",
+        f"{2 * steps} steps, validated": rf"^step {2 * steps}: loss",
+    }
     languages = ["--source-lang", "fr", "--target-lang", "en"]
-    recipe = ["--preset", preset, "--validate-every", "40"]
+    recipe = ["--preset", preset, "--validate-every", str(steps)]
     command = [sys.executable, "-m", "keras_transformer", "train", "--pairs", corpus, *languages]
     phases: dict[str, float] = {}
     start = time.monotonic()
@@ -68,16 +71,16 @@ def _train(corpus: Path, run: Path, preset: str) -> tuple[dict[str, float], floa
         said = []
         for line in process.stderr or ():
             said.append(line)
-            for phase, pattern in PHASES.items():
+            for phase, pattern in ends.items():
                 if re.match(pattern, line) and phase not in phases:
                     phases[phase] = _highest(process.pid)
                     print(f"{time.monotonic() - start:6.0f} s  {phase}", file=sys.stderr, flush=True)
-            if len(phases) == len(PHASES):
+            if len(phases) == len(ends):
                 process.terminate()
                 break
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    if len(phases) < len(PHASES):
+    if len(phases) < len(ends):
         raise SystemExit(f"the training ended with status {process.returncode}:\n{''.join(said)}")
     return phases, round(usage.ru_maxrss / 2**20, 2)
 

@@ -19,13 +19,20 @@ from typing import Any
 
 import measure
 import numpy as np
-from sides import Side, serve, speeds, take_turns
+import smallest
+from sides import TURN, Side, serve, speeds, take_turns
 
 VOCABULARY, SOURCE, TARGET = 8000, 21, 24
 START, END = 2, 3
 PAIRS = {"onnx_float32": "ctranslate2_float32", "onnx_int8": "ctranslate2_int8"}
-NAMES = [*PAIRS, *PAIRS.values(), "saved_model"]
-PACKAGES = ["onnxruntime", "ctranslate2", "tensorflow"]
+PACKAGES = {
+    "onnx_float32": "onnxruntime",
+    "onnx_int8": "onnxruntime",
+    "ctranslate2_float32": "ctranslate2",
+    "ctranslate2_int8": "ctranslate2",
+    "saved_model": "tensorflow-text",
+}
+REPEATS = measure.Effort(smoke=3, quick=5, whole=15)
 
 
 def main() -> None:
@@ -33,17 +40,21 @@ def main() -> None:
     parser = measure.parser(__doc__)
     parser.add_argument("--preset", choices=("tiny", "small", "base"), action="append")
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8, 32, 64])
-    parser.add_argument("--serve", choices=NAMES, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", choices=PACKAGES, help=argparse.SUPPRESS)
     parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve(lambda task: _prepared(options.serve, options.scratch, *task.split()))
+        turn, warm_up = (0, 1) if options.smoke else (TURN, 3)
+        serve(lambda task: _prepared(options.serve, options.scratch, *task.split()), warm_up, turn)
         return
+    if options.smoke:
+        options.preset, options.batch = [smallest.PRESET], [2]
     presets = options.preset or ["small", "base"]
+    names = measure.installed(PACKAGES, options)
     with tempfile.TemporaryDirectory() as scratch:
         for preset in presets:
-            _export(preset, Path(scratch) / preset)
-        sides = {name: Side(name, scratch, sys.argv[1:]) for name in NAMES}
+            _export(preset, Path(scratch) / preset, names)
+        sides = {name: Side(name, scratch, sys.argv[1:]) for name in names}
         try:
             _measure(sides, presets, options)
         finally:
@@ -54,35 +65,33 @@ def main() -> None:
 def _measure(sides: dict[str, Side], presets: list[str], options: argparse.Namespace) -> None:
     figures: dict[str, Any] = {}
     ratios = {}
-    repeats = 5 if options.quick else 15
     for preset, batch in ((preset, batch) for preset in presets for batch in options.batch):
         task = f"{preset} batch={batch}"
-        tokens, seconds = take_turns(sides, task, repeats)
+        tokens, seconds = take_turns(sides, task, REPEATS.of(options))
         figures |= speeds(task, tokens, seconds)
         for ours, peer in PAIRS.items():
+            if peer not in sides:
+                continue
             ratios[f"{ours}/{peer} {task}"] = measure.ratio(seconds[ours], seconds[peer])
         ratios[f"onnx_float32/saved_model {task}"] = measure.ratio(
             [each / tokens["onnx_float32"] for each in seconds["onnx_float32"]],
             [each / tokens["saved_model"] for each in seconds["saved_model"]],
         )
-    measure.report("runtimes", PACKAGES, figures, ratios, options.json)
+    measure.report("runtimes", sorted(set(PACKAGES.values())), figures, ratios, options.json)
 
 
-def _export(preset: str, directory: Path) -> None:
+def _export(preset: str, directory: Path, names: list[str]) -> None:
     """The same random weights for every side."""
-    import keras
-
     from export.calibration import observed_ranges
     from export.ctranslate2_format import write_ctranslate2
     from export.products import Int8
     from export.saved_model import write_saved_model
     from export.scheduler_onnx import write_scheduler_onnx
-    from keras_transformer import TranslationModel
 
-    keras.utils.set_random_seed(1)
-    model = TranslationModel.from_preset(preset, tokenizer=_tokenizer())
+    model = smallest.untrained(preset, _tokenizer())
     directory.mkdir()
-    write_ctranslate2(model, directory / "ctranslate2")
+    if "ctranslate2_float32" in names:
+        write_ctranslate2(model, directory / "ctranslate2")
     write_scheduler_onnx(model, directory)
     ranges = observed_ranges(model, _source(8).tolist(), START, END)
     write_scheduler_onnx(model, directory, Int8(ranges))

@@ -10,7 +10,8 @@ from typing import Any
 from sides import ONE_THREAD
 
 HERE = Path(__file__).parent
-SERVER_CORE, CALLERS_CORE = 0, 1
+CORES = sorted(os.sched_getaffinity(0))
+SERVER_CORE, CALLERS_CORE = CORES[0], CORES[-1]
 
 
 class Process:

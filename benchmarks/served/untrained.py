@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import smallest
 
 VOCABULARY, SENTENCES = 8000, 400
 WORDS = (2, 50)  # of a sentence; each is some three tokens
@@ -13,36 +14,33 @@ NEAR, SLOWLY = 20, 15  # tokens from the wanted end within which it counts, and 
 STEADY = 30.0  # what keeps the end's vector short
 
 
-def export_untrained(preset: str, directory: Path) -> None:
-    """ONNX at float32 and int8, and CTranslate2; golden sentences of words that nobody says.
+def export_untrained(preset: str, directory: Path, formats: tuple[str, ...]) -> None:
+    """Export the formats, ONNX at float32 and int8; golden sentences of words that nobody says.
 
     Random weights say one token until they may say no more: the end is made to come, about when the answer is
     as long as its source.
     """
-    import keras
-
     from export.card import Pairs
     from export.golden_sentences import Chosen, Sentence
     from export.manifest import LearnedLengths
     from export.request import Origin, Request
     from export.version import export_version
-    from keras_transformer import Tokenizer, TranslationModel
+    from keras_transformer import Tokenizer
     from keras_transformer.text.corpus import Pair
 
     rng = np.random.default_rng(0)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(rng.choice(letters, rng.integers(3, 9))) for _ in range(20_000)]
-    keras.utils.set_random_seed(1)
     pairs = [Pair(word, word) for word in words]
     tokenizer = Tokenizer.train(pairs, VOCABULARY, joint=False)  # the end of a source keeps its own vector
-    model = TranslationModel.from_preset(preset, tokenizer=tokenizer)
+    model = smallest.untrained(preset, tokenizer)
     counts = np.geomspace(*WORDS, SENTENCES).round().astype(int)  # all lengths, for others to draw from
     rng.shuffle(counts)
     sentences = [Sentence(" ".join(rng.choice(words, count))) for count in counts]
     _let_it_end(model, tokenizer.encode_source([each.source for each in sentences[:FITTED]]))
     lengths = LearnedLengths(0, 200, 0)
     origin = Origin("nothing", Pairs(SENTENCES, SENTENCES), lengths)
-    request = Request(("onnx", "ctranslate2"), quantize="int8")
+    request = Request(formats, quantize="int8")
     export_version(
         model, directory, request, Chosen(sentences, sentences[:32]), origin, tell=lambda line: None
     )

@@ -1,0 +1,47 @@
+"""What --smoke measures with: the smallest network, an untrained model and a small corpus."""
+
+from pathlib import Path
+from typing import Any
+
+PRESET = "smallest"  # of a network, beside the presets of the product
+NETWORK = {"encoder_layers": 1, "decoder_layers": 1, "width": 16, "inner_width": 16, "num_heads": 2}
+PIECES, PAIRS = 600, 120
+
+
+def network(preset: str) -> Any:
+    """Return the network of a preset, the smallest one included."""
+    from keras_transformer.models.network import Network
+
+    return Network.from_preset("tiny", **NETWORK) if preset == PRESET else Network.from_preset(preset)
+
+
+def untrained(preset: str, tokenizer: Any) -> Any:
+    """Return a model with random weights, of the same seed each time."""
+    import keras
+
+    from keras_transformer import TranslationModel
+
+    keras.utils.set_random_seed(1)
+    target = None if tokenizer.joint else tokenizer.target_size
+    model = TranslationModel(network(preset), tokenizer.source_size, target, tokenizer)
+    model.build()
+    return model
+
+
+def write_model(path: Path) -> None:
+    """Write an untrained French-English model of the smallest network."""
+    from keras_transformer import Tokenizer
+    from keras_transformer.text.phrasebook import phrasebook
+
+    pairs = list(phrasebook("fr-en", "train", PAIRS))
+    tokenizer = Tokenizer.train(pairs, PIECES, source_lang="fr", target_lang="en")
+    untrained(PRESET, tokenizer).save(path)
+
+
+def write_texts(source: Path, target: Path, direction: str = "fr-en", split: str = "test") -> None:
+    """Write pairs of the phrasebook into two files, a sentence a line."""
+    from keras_transformer.text.phrasebook import phrasebook
+
+    pairs = list(phrasebook(direction, split, PAIRS))
+    source.write_text("".join(f"{pair.source}\n" for pair in pairs), encoding="utf-8")
+    target.write_text("".join(f"{pair.target}\n" for pair in pairs), encoding="utf-8")
