@@ -36,7 +36,7 @@ PACKAGES = {"ours": "tensorflow", "pytorch": "torch"}
 PRECISIONS = ("float32", "bfloat16")
 ROUNDS = measure.Effort(smoke=1, quick=2, whole=5)
 STEPS = measure.Effort(smoke=3, quick=4, whole=8)
-PAIRS = measure.Effort(smoke=300, quick=29_000, whole=29_000)
+PAIRS = measure.Effort(smoke=100, quick=29_000, whole=29_000)
 
 
 class Sizes(NamedTuple):

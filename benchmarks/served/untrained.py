@@ -7,6 +7,7 @@ import numpy as np
 import smallest
 
 VOCABULARY, SENTENCES = 8000, 400
+SMALLEST_VOCABULARY, FEW_SENTENCES = 700, 40  # of a smoke test
 WORDS = (2, 50)  # of a sentence; each is some three tokens
 NEVER = -1
 FITTED, TOGETHER = 200, 20  # sentences from which the end is learned, so many at a time
@@ -28,18 +29,21 @@ def export_untrained(preset: str, directory: Path, formats: tuple[str, ...]) -> 
     from keras_transformer import Tokenizer
     from keras_transformer.text.corpus import Pair
 
+    vocabulary, sentence_count = (
+        (SMALLEST_VOCABULARY, FEW_SENTENCES) if preset == smallest.PRESET else (VOCABULARY, SENTENCES)
+    )
     rng = np.random.default_rng(0)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(rng.choice(letters, rng.integers(3, 9))) for _ in range(20_000)]
     pairs = [Pair(word, word) for word in words]
-    tokenizer = Tokenizer.train(pairs, VOCABULARY, joint=False)  # the end of a source keeps its own vector
+    tokenizer = Tokenizer.train(pairs, vocabulary, joint=False)  # the end of a source keeps its own vector
     model = smallest.untrained(preset, tokenizer)
-    counts = np.geomspace(*WORDS, SENTENCES).round().astype(int)  # all lengths, for others to draw from
+    counts = np.geomspace(*WORDS, sentence_count).round().astype(int)  # all lengths, for others to draw from
     rng.shuffle(counts)
     sentences = [Sentence(" ".join(rng.choice(words, count))) for count in counts]
     _let_it_end(model, tokenizer.encode_source([each.source for each in sentences[:FITTED]]))
     lengths = LearnedLengths(0, 200, 0)
-    origin = Origin("nothing", Pairs(SENTENCES, SENTENCES), lengths)
+    origin = Origin("nothing", Pairs(sentence_count, sentence_count), lengths)
     request = Request(formats, quantize="int8")
     export_version(
         model, directory, request, Chosen(sentences, sentences[:32]), origin, tell=lambda line: None
