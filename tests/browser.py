@@ -9,7 +9,6 @@ import fcntl
 import json
 import os
 import select
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,14 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
+NAMES = (  # of Chromium, and of browsers made of it
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+)
 PATIENCE = 60.0  # seconds for one answer on a busy machine; nothing waits so long unless it failed
 
 # Gives the browser our two ends of pipes as its 3 and 4, which may be taken in this process.
@@ -28,11 +34,6 @@ os.dup2(int(sys.argv[2]), 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
 _HIGH = 64
-
-
-def find() -> str | None:
-    """The path of an installed Chromium, or of a browser made of it."""
-    return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class BrowserError(Exception):

@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 import hypothesis
 import pytest
 
-from .browser import NAMES, Browser, Page, find
+from .browser import NAMES, Browser, Page
+from .needed import program
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests ask ONNX Runtime without any code of ours between
@@ -38,10 +39,7 @@ def disk_of() -> Callable[[int], AbstractContextManager[None]]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One real browser without a window for all tests."""
-    program = find()
-    if program is None:
-        pytest.skip(f"no browser: install Chromium, as one of {', '.join(NAMES)}")
-    with Browser(program) as started:
+    with Browser(program(*NAMES)) as started:
         yield started
 
 

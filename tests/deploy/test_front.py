@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 import socket
 import subprocess
 import urllib.error
@@ -106,16 +105,13 @@ def test_neither_the_metrics_nor_the_administration_are_open_to_all(places: Fron
         urllib.request.urlopen(f"http://{places.telemetry}{path}", timeout=10).close()
 
 
-def test_the_health_check_of_its_container_tells_when_it_is_there(places: Front) -> None:
-    bash = shutil.which("bash")
-    if bash is None:
-        pytest.skip("bash is not installed")
+def test_the_health_check_of_its_container_tells_when_it_is_there(program: Program, places: Front) -> None:
     _, _, option, script = COMPOSE["services"]["envoy"]["healthcheck"]["test"]
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         port = places.telemetry.rpartition(":")[2]
         for asked, fine in ((port, True), (str(nobody.getsockname()[1]), False)):
-            command = [bash, option, script.replace("/9902", f"/{asked}")]
+            command = [program("bash"), option, script.replace("/9902", f"/{asked}")]
             done = subprocess.run(command, capture_output=True, timeout=10, check=False)
             assert (done.returncode == 0) is fine, done
 

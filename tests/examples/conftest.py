@@ -1,7 +1,6 @@
 """What the examples need: Node, their packages, an exported version, and a static server for the page."""
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ..export.versions import exported, small_model
+from ..needed import missing, program
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -17,10 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @pytest.fixture(scope="session")
 def node() -> str:
     """Node's program."""
-    program = shutil.which("node")
-    if program is None:
-        pytest.skip("no Node: install Node.js 20 or later")
-    return program
+    return program("node")
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +25,7 @@ def packages() -> Path:
     """Where npm has put the examples' packages."""
     installed = EXAMPLES / "node_modules"
     if not (installed / "onnxruntime-web").is_dir():
-        pytest.skip("the examples' packages are not installed: run npm ci --ignore-scripts in examples")
+        missing("onnxruntime-web", "run npm ci --ignore-scripts in examples")
     return installed
 
 

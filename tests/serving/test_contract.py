@@ -1,14 +1,12 @@
 """The wire's contract: its generated modules, its style, and the names that others rely on."""
 
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 from serving.v1 import translation_pb2 as wire
+from tests.needed import missing, program
 
 ROOT = Path(__file__).parents[2]
 PROTO = "serving/v1/translation.proto"
@@ -19,8 +17,9 @@ STYLE = (
 )
 
 
-@pytest.mark.skipif(find_spec("grpc_tools") is None, reason="grpcio-tools is not installed")
 def test_what_is_generated_is_what_the_proto_gives(tmp_path: Path) -> None:
+    if find_spec("grpc_tools") is None:
+        missing("grpcio-tools", "pip install grpcio-tools")
     outputs = [f"--{kind}_out={tmp_path}" for kind in ("python", "pyi", "grpc_python")]
     subprocess.run([sys.executable, "-m", "grpc_tools.protoc", "-I.", *outputs, PROTO], cwd=ROOT, check=True)
     for name in GENERATED:
@@ -28,9 +27,7 @@ def test_what_is_generated_is_what_the_proto_gives(tmp_path: Path) -> None:
 
 
 def test_the_proto_has_the_style_that_buf_asks_for_and_a_comment_everywhere() -> None:
-    buf = shutil.which("buf", path=Path(sys.executable).parent) or shutil.which("buf")
-    if buf is None:
-        pytest.skip("buf-bin is not installed")
+    buf = program("buf")
     done = subprocess.run(
         [buf, "lint", "--config", STYLE], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )

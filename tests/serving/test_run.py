@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from serving.models import Models
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
+from tests.needed import program
 from tests.serving.echo import Echo, echo, given_up, run, until
 from tests.serving.process import ROOT, process, serving, serving_both
 from tests.serving.test_versions import put
@@ -188,9 +188,7 @@ def test_a_file_over_the_wire_is_what_translate_makes_of_it(
 
 
 def test_a_client_that_nobody_here_wrote_finds_all_it_needs_by_reflection(exported: Path) -> None:
-    buf = shutil.which("buf", path=Path(sys.executable).parent) or shutil.which("buf")
-    if buf is None:
-        pytest.skip("buf-bin is not installed")
+    buf = program("buf")
 
     def curl(address: str, method: str, message: dict[str, Any]) -> "subprocess.CompletedProcess[str]":
         url = f"http://{address}/serving.v1.TranslationService/{method}"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.needed import missing
 from tests.serving.web.site import READY, opened, translated, until_told
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def test_all_can_be_reached_and_used_by_keys_alone(page: "Page", address: str) -
 @pytest.mark.parametrize("width", [360, 1280])
 def test_axe_finds_no_serious_problem(page: "Page", address: str, dark: bool, width: int) -> None:
     if not AXE.exists():
-        pytest.skip("axe-core is not installed: run npm ci --ignore-scripts in examples")
+        missing("axe-core", "run npm ci --ignore-scripts in examples")
     page.prefer(dark)
     page.resize(width, 800)
     opened(page, address)
