@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_transformer.layers.attention import MultiHeadAttention, check_rank
+from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.block import TransformerBlock
-from keras_transformer.layers.masks import both, causal_mask, checked
+from keras_transformer.layers.heads import check_rank
+from keras_transformer.layers.masks import both
 from keras_transformer.layers.seeds import spawn
 from keras_transformer.layers.stack import TransformerStack
 from keras_transformer.layers.tensor import Shape, Tensor
@@ -78,13 +79,12 @@ class TransformerDecoderBlock(TransformerBlock):
         The latter only where there is a memory.
         """
         self._check_memory(memory)
-        if self.causal:
-            attention_mask = _causal_too(attention_mask, inputs, self.num_heads)
         attended, scores = self.self_attention(
             self._enter(inputs, self.self_attention_norm),
             attention_mask=attention_mask,
             mask=both(mask, inputs_mask),
             return_attention_scores=True,
+            use_causal_mask=self.causal,
         )
         x = self._leave(inputs, attended, self.self_attention_norm)
         all_scores = [scores]
@@ -232,13 +232,3 @@ class TransformerDecoder(TransformerStack):
 def _by_kind(scores: list[list[Tensor]]) -> list[list[Tensor]]:
     """The weights of each block -> a list of all blocks' own, and with a memory one of those for it."""
     return [list(kind) for kind in zip(*scores, strict=True)]
-
-
-def _causal_too(attention_mask: Tensor | None, inputs: Tensor, num_heads: int) -> Tensor:
-    """The causal mask, and in it what attention_mask, (B, T, T) or (B, H, T, T), allows."""
-    causal = causal_mask(ops.shape(inputs)[1])
-    if attention_mask is None:
-        return causal
-    batch, length = inputs.shape[:2]
-    attention_mask = checked(attention_mask, (batch, num_heads, length, length))
-    return both(ops.expand_dims(causal, 1) if len(attention_mask.shape) == 4 else causal, attention_mask)
