@@ -150,9 +150,33 @@ class MultiHeadSelfAttention(Attention):
         here = ops.expand_dims(ops.equal(slots, position), (1, 3))
         key, value = ops.where(here, new_key, key), ops.where(here, new_value, value)
         seen = ops.expand_dims(ops.less_equal(slots, position), (1, 2))
-        # what is not seen has no weight, but not even nothing times NaN is nothing
+        # zero the unseen values: 0 × NaN is NaN
         seen_value = ops.where(ops.swapaxes(seen, -1, -2), value, 0)
         output, scores = self._attend(query, key, seen_value, seen)
+        return output, key, value, scores
+
+    def prefill(
+        self, inputs: Tensor, key: Tensor, value: Tensor, position: Tensor, lengths: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Write several positions of each row into its cache at once, and attend from all of them.
+
+        (B, P, D), two of (B, H, T, K), where each row begins (B,) and how many of its P positions are real
+        (B,) -> (B, P, D), both caches, and the weights (B, H, P, T).
+        """
+        query, new_key, new_value = self._split(self.query_key_value_projection(inputs), *self.head_widths)
+        slots, first, end = ops.arange(ops.shape(key)[2]), position[:, None], (position + lengths)[:, None]
+        # slot s takes the new position s - first, if the row has one
+        written = ops.expand_dims(ops.logical_and(slots >= first, slots < end), (1, 3))
+        taken = ops.clip(slots - first, 0, ops.shape(inputs)[1] - 1)
+        key, value = (
+            ops.where(written, ops.take_along_axis(new, ops.expand_dims(taken, (1, 3)), axis=2), old)
+            for new, old in ((new_key, key), (new_value, value))
+        )
+        queries = ops.expand_dims(first + ops.arange(ops.shape(inputs)[1]), 2)
+        filled = slots < end
+        seen = ops.logical_and(slots <= queries, ops.expand_dims(filled, 1))
+        seen_value = ops.where(ops.expand_dims(filled, (1, 3)), value, 0)
+        output, scores = self._attend(query, key, seen_value, ops.expand_dims(seen, 1))
         return output, key, value, scores
 
     def compute_output_shape(self, inputs_shape: Shape) -> Shape:
