@@ -1,169 +1,114 @@
-"""Attention: a pure function to hold against the paper, and two layers that give it heads.
+"""Attention as layers: to another sequence, and to itself.
 
-B batch, T target length, S source length, D width, H heads, K width of a head (D / H).
+B batch, T target length, S source length, D width, H heads, K width of a head (D / H unless given).
 """
 
-import math
 from typing import Any
 
 import keras
 from keras import ops
 
-from keras_transformer.layers.masks import both, heads_mask
-from keras_transformer.layers.tensor import Shape, Tensor, traced_spec
+from keras_transformer.layers.dot_product import scaled_dot_product_attention
+from keras_transformer.layers.heads import Attention, check_rank
+from keras_transformer.layers.masks import both, causal_between, causal_mask, heads_mask
+from keras_transformer.layers.tensor import Shape, Tensor
 
-# Finite, so that a row of nothing but masked scores stays a number: inf - inf is NaN.
-MASKED_SCORE = -1e30
-
-
-def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """(..., T, K), (..., S, K), (..., S, V) -> (..., T, V), (..., T, S). mask True = may attend.
-
-    softmax(query keyᵀ / √K) value, and the weights. A row that may attend to nothing gives zeros.
-    """
-    weights = attention_weights(query, key, mask)
-    return ops.matmul(weights, value), weights
-
-
-def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-    """(..., T, K), (..., S, K) -> (..., T, S): how much each position takes from each other one.
-
-    The softmax is taken in float32 at least, whatever the inputs are.
-    """
-    dtype = keras.backend.result_type(query.dtype, float)
-    # the query is scaled, not the scores: in float16 the unscaled product could overflow
-    query = ops.cast(query, dtype) * ops.cast(1.0 / math.sqrt(query.shape[-1]), dtype)
-    # not matmul with the key turned round: XLA would turn it round at every step of a decoder
-    scores = ops.einsum("...tk,...sk->...ts", query, key)
-    scores = ops.cast(scores, keras.backend.result_type(dtype, "float32"))
-    if mask is None:
-        return ops.cast(_softmax(scores), dtype)
-    mask = ops.cast(mask, "bool")
-    weights = _softmax(ops.where(mask, scores, MASKED_SCORE))
-    return ops.cast(ops.where(mask, weights, 0.0), dtype)
-
-
-def _softmax(scores: Tensor) -> Tensor:
-    # Keras warns of a softmax over a single score; a sentence of one token is no mistake
-    return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
-
-
-class _Attention(keras.layers.Layer):
-    """What the two layers share: heads, dropout on the weights, and the projection back to the width."""
-
-    def __init__(self, num_heads: int, dropout: float = 0.0, seed: int | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        if num_heads < 1:
-            raise ValueError(f"num_heads must be at least 1; got {num_heads}.")
-        self.num_heads = num_heads
-        self.dropout = dropout
-        self.seed = seed
-        self.weights_dropout = keras.layers.Dropout(
-            dropout, seed=seed, name="weights_dropout", dtype=self.dtype_policy
-        )
-        self.supports_masking = True
-
-    def _build_output(self, query_shape: Shape) -> int:
-        """Check the width, add the output projection, and give the width back."""
-        self.width = _checked_width(query_shape, self.num_heads)
-        self.output_projection = keras.layers.Dense(self.width, name="output", dtype=self.dtype_policy)
-        self.output_projection.build((None, None, self.width))
-        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: self.width})
-        return self.width
-
-    def _projection(self, input_width: int | None, parts: int, name: str) -> keras.layers.Dense:
-        """One matrix product for several projections, each with the spread that it would have alone."""
-        fan_in = keras.initializers.VarianceScaling(1.0, mode="fan_in", distribution="uniform")
-        layer = keras.layers.Dense(
-            parts * self.width, kernel_initializer=fan_in, name=name, dtype=self.dtype_policy
-        )
-        layer.build((None, None, input_width))
-        return layer
-
-    def _split(self, projected: Tensor, parts: int) -> list[Tensor]:
-        """(B, T, parts D) -> as many (B, H, T, K)."""
-        batch, length, _ = ops.shape(projected)
-        shape = (batch, length, parts, self.num_heads, self.width // self.num_heads)
-        heads = ops.transpose(ops.reshape(projected, shape), (2, 0, 3, 1, 4))
-        # unstack, not heads[0], heads[1]...: the gradient of a slice fills a tensor of zeros for each part
-        return list(ops.unstack(heads, parts, axis=0))
-
-    def _attend(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """(B, H, T, K), (B, H, S, K) twice -> (B, T, D), (B, H, T, S)."""
-        weights = attention_weights(query, key, mask)
-        context = ops.transpose(ops.matmul(self.weights_dropout(weights), value), (0, 2, 1, 3))
-        batch, length = ops.shape(context)[:2]
-        return self.output_projection(ops.reshape(context, (batch, length, self.width))), weights
-
-    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        return traced_spec(self, *args, **kwargs)
-
-    def get_config(self) -> dict[str, Any]:
-        own = {"num_heads": self.num_heads, "dropout": self.dropout, "seed": self.seed}
-        return {**super().get_config(), **own}
+__all__ = ["MultiHeadAttention", "MultiHeadSelfAttention", "scaled_dot_product_attention"]
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
-class MultiHeadAttention(_Attention):
+class MultiHeadAttention(Attention):
     """Several heads of attention from a query (B, T, D) to a value (B, S, any width) -> (B, T, D).
 
     With the encoder's output as the value this is the decoder's cross-attention; keys and values are one
-    fused projection of it. The implicit mask of the value hides its padding; attention_mask, (B, T, S) or
-    (B, H, T, S), combines with it. The implicit mask of the query passes through to the output.
+    fused projection of it. Called with a `key` (B, S, any width) at first, the layer has a projection of its
+    own for each of the two. The implicit masks of value and key hide their padding; attention_mask,
+    (B, T, S) or (B, H, T, S), and use_causal_mask combine with them. The implicit mask of the query passes
+    through to the output, and its padded positions attend as the others do.
+
+    Its arguments have the names that Keras gives them (see `Attention`), and those of a call its order.
     """
 
-    def build(self, query_shape: Shape, value_shape: Shape) -> None:
+    key_value_projection: Any = None  # without a key; otherwise the two below
+    key_projection: Any = None
+    value_projection: Any = None
+
+    def build(self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None) -> None:
         width = self._build_output(query_shape)
         check_rank("value", value_shape)
-        self.query_projection = self._projection(width, 1, "query")
-        self.key_value_projection = self._projection(value_shape[-1], 2, "key_value")
+        self.query_projection = self._projection(width, "query", self.key_width)
+        if key_shape is None:
+            self.key_value_projection = self._projection(
+                value_shape[-1], "key_value", self.key_width, self.value_width
+            )
+            return
+        check_rank("key", key_shape)
+        self.key_projection = self._projection(key_shape[-1], "key", self.key_width)
+        self.value_projection = self._projection(value_shape[-1], "value", self.value_width)
 
     def call(
         self,
         query: Tensor,
         value: Tensor,
-        attention_mask: Tensor | None = None,
+        key: Tensor | None = None,
+        query_mask: Tensor | None = None,
         value_mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
+        attention_mask: Tensor | None = None,
         return_attention_scores: bool = False,
+        use_causal_mask: bool = False,
     ) -> Any:
         """The output, and with return_attention_scores also the weights (B, H, T, S)."""
-        key, value = self.keys_and_values(value)
+        _check_batches(query=query, value=value, key=key)
+        key, value = self.keys_and_values(value, key)
         scores_shape = (query.shape[0], self.num_heads, query.shape[1], key.shape[2])
-        mask = heads_mask(attention_mask, value_mask, scores_shape)
+        mask = heads_mask(attention_mask, both(value_mask, key_mask), scores_shape)
+        if use_causal_mask:
+            mask = both(causal_between(ops.shape(query)[1], ops.shape(key)[2]), mask)
         output, scores = self.look_up(query, key, value, mask)
         return (output, scores) if return_attention_scores else output
 
-    def keys_and_values(self, value: Tensor) -> tuple[Tensor, Tensor]:
+    def keys_and_values(self, value: Tensor, key: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """(B, S, any width) -> two of (B, H, S, K): computed once, however many steps look them up."""
-        key, value = self._split(self.key_value_projection(value), 2)
-        return key, value
+        if self.key_value_projection is None:
+            (key_heads,) = self._split(self.key_projection(value if key is None else key), self.key_width)
+            (value_heads,) = self._split(self.value_projection(value), self.value_width)
+            return key_heads, value_heads
+        if key is not None and key is not value:
+            raise ValueError(
+                f"{self.name} was built without a key: it projects its keys from the value; got a key. "
+                "Pass the key in the first call too, or call build(query_shape, value_shape, key_shape)."
+            )
+        key_heads, value_heads = self._split(
+            self.key_value_projection(value), self.key_width, self.value_width
+        )
+        return key_heads, value_heads
 
     def look_up(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """(B, T, D), two of (B, H, S, K), a mask for (B, H, T, S) -> (B, T, D), (B, H, T, S)."""
-        (query,) = self._split(self.query_projection(query), 1)
+        (query,) = self._split(self.query_projection(query), self.key_width)
         return self._attend(query, key, value, mask)
 
-    def compute_output_shape(self, query_shape: Shape, value_shape: Shape) -> Shape:
+    def compute_output_shape(
+        self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
+    ) -> Shape:
         return query_shape
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
-class MultiHeadSelfAttention(_Attention):
+class MultiHeadSelfAttention(Attention):
     """Several heads of attention from a sequence to itself, (B, T, D) -> (B, T, D); one fused projection.
 
     The implicit mask hides padding from every query, and passes through to the output; attention_mask,
-    (B, T, T) or (B, H, T, T), combines with it.
+    (B, T, T) or (B, H, T, T), and use_causal_mask combine with it. Its arguments have the names that
+    Keras gives them (see `Attention`).
     """
 
     def build(self, inputs_shape: Shape) -> None:
         width = self._build_output(inputs_shape)
-        self.query_key_value_projection = self._projection(width, 3, "query_key_value")
+        self.query_key_value_projection = self._projection(width, "query_key_value", *self.head_widths)
 
     def call(
         self,
@@ -172,14 +117,17 @@ class MultiHeadSelfAttention(_Attention):
         return_attention_scores: bool = False,
         mask: Tensor | None = None,
         inputs_mask: Tensor | None = None,
+        use_causal_mask: bool = False,
     ) -> Any:
         """The output, and with return_attention_scores also the weights (B, H, T, T).
 
         Keras fills in `mask` where the input is the only tensor passed, and `inputs_mask` where it is not.
         """
-        query, key, value = self._split(self.query_key_value_projection(inputs), 3)
+        query, key, value = self._split(self.query_key_value_projection(inputs), *self.head_widths)
         scores_shape = (inputs.shape[0], self.num_heads, inputs.shape[1], inputs.shape[1])
         allowed = heads_mask(attention_mask, both(mask, inputs_mask), scores_shape)
+        if use_causal_mask:
+            allowed = both(causal_mask(ops.shape(inputs)[1]), allowed)
         output, scores = self._attend(query, key, value, allowed)
         return (output, scores) if return_attention_scores else output
 
@@ -191,7 +139,7 @@ class MultiHeadSelfAttention(_Attention):
 
         `position` (B,) is each row's own, or () that of all: then one slice is written.
         """
-        query, new_key, new_value = self._split(self.query_key_value_projection(inputs), 3)
+        query, new_key, new_value = self._split(self.query_key_value_projection(inputs), *self.head_widths)
         slots = ops.arange(ops.shape(key)[2])
         if len(position.shape) == 0:
             where = (0, 0, position, 0)
@@ -199,32 +147,52 @@ class MultiHeadSelfAttention(_Attention):
             output, scores = self._attend(query, key, value, ops.less_equal(slots, position))
             return output, key, value, scores
         position = ops.expand_dims(position, 1)
-        here = ops.equal(slots, position)[:, None, :, None]
+        here = ops.expand_dims(ops.equal(slots, position), (1, 3))
         key, value = ops.where(here, new_key, key), ops.where(here, new_value, value)
-        seen = ops.less_equal(slots, position)[:, None, None, :]
-        # what is not seen has no weight, but not even nothing times NaN is nothing
+        seen = ops.expand_dims(ops.less_equal(slots, position), (1, 2))
+        # zero the unseen values: 0 × NaN is NaN
         seen_value = ops.where(ops.swapaxes(seen, -1, -2), value, 0)
         output, scores = self._attend(query, key, seen_value, seen)
+        return output, key, value, scores
+
+    def prefill(
+        self, inputs: Tensor, key: Tensor, value: Tensor, position: Tensor, lengths: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Write several positions of each row into its cache at once, and attend from all of them.
+
+        (B, P, D), two of (B, H, T, K), where each row begins (B,) and how many of its P positions are real
+        (B,) -> (B, P, D), both caches, and the weights (B, H, P, T).
+        """
+        query, new_key, new_value = self._split(self.query_key_value_projection(inputs), *self.head_widths)
+        slots, first, end = ops.arange(ops.shape(key)[2]), position[:, None], (position + lengths)[:, None]
+        # slot s takes the new position s - first, if the row has one
+        written = ops.expand_dims(ops.logical_and(slots >= first, slots < end), (1, 3))
+        taken = ops.clip(slots - first, 0, ops.shape(inputs)[1] - 1)
+        key, value = (
+            ops.where(written, ops.take_along_axis(new, ops.expand_dims(taken, (1, 3)), axis=2), old)
+            for new, old in ((new_key, key), (new_value, value))
+        )
+        queries = ops.expand_dims(first + ops.arange(ops.shape(inputs)[1]), 2)
+        filled = slots < end
+        seen = ops.logical_and(slots <= queries, ops.expand_dims(filled, 1))
+        seen_value = ops.where(ops.expand_dims(filled, (1, 3)), value, 0)
+        output, scores = self._attend(query, key, seen_value, ops.expand_dims(seen, 1))
         return output, key, value, scores
 
     def compute_output_shape(self, inputs_shape: Shape) -> Shape:
         return inputs_shape
 
 
-def check_rank(name: str, shape: Shape) -> None:
-    """Refuse what is not (batch, time, width) with a known width."""
-    if len(shape) != 3 or shape[-1] is None:
-        raise ValueError(f"{name} must have shape (batch, time, width) with a known width; got {shape}.")
-
-
-def _checked_width(shape: Shape, num_heads: int) -> int:
-    """The width of a (batch, time, width) shape, divisible by num_heads."""
-    check_rank("the input of attention", shape)
-    width = shape[-1] or 0
-    if width % num_heads:
-        divisors = (heads for heads in range(1, width + 1) if width % heads == 0)
-        nearest = min(divisors, key=lambda heads: abs(heads - num_heads))
-        raise ValueError(
-            f"width must be divisible by num_heads; got {width} and {num_heads}. Try num_heads={nearest}."
-        )
-    return width
+def _check_batches(**sequences: Tensor | None) -> None:
+    """Refuse what is not a sequence, and sequences of different batches."""
+    given = {name: sequence for name, sequence in sequences.items() if sequence is not None}
+    for name, sequence in given.items():
+        if keras.backend.standardize_dtype(sequence.dtype) == "bool":
+            raise ValueError(
+                f"{name} must be a sequence of vectors; got a mask of shape {tuple(sequence.shape)}. "
+                "Pass it by its name, as attention_mask or value_mask."
+            )
+    batches = {name: sequence.shape[0] for name, sequence in given.items() if sequence.shape[0] is not None}
+    if len(set(batches.values())) > 1:
+        shown = ", ".join(f"{name} has {batch}" for name, batch in batches.items())
+        raise ValueError(f"query, value and key must have the same number of rows; {shown}.")

@@ -5,11 +5,13 @@ from typing import Any
 
 import keras
 
+from keras_transformer.layers.arguments import check_epsilon, check_rates, check_sizes
 from keras_transformer.layers.attention import MultiHeadSelfAttention
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.masks import masked_spec
 from keras_transformer.layers.normalisation import LayerNormalization
 from keras_transformer.layers.seeds import spawn
-from keras_transformer.layers.tensor import Shape, Tensor, traced_spec
+from keras_transformer.layers.tensor import Shape, Tensor
 
 
 class TransformerSettings(keras.layers.Layer):
@@ -28,6 +30,9 @@ class TransformerSettings(keras.layers.Layer):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
+        check_sizes(num_heads=num_heads, inner_width=inner_width)
+        check_rates(dropout=dropout, attention_dropout=attention_dropout, inner_dropout=inner_dropout)
+        check_epsilon(epsilon)
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.inner_width = inner_width
@@ -55,7 +60,7 @@ class TransformerSettings(keras.layers.Layer):
         }
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        return traced_spec(self, *args, **kwargs)
+        return masked_spec(self, *args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
         activation = keras.activations.serialize(self.activation)

@@ -3,17 +3,20 @@
 B batch, T target length, S source length, D width, H heads, K width of a head.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 from keras import ops
 
-from keras_transformer.layers.attention import MultiHeadAttention, check_rank
+from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.block import TransformerBlock
-from keras_transformer.layers.masks import both, causal_mask, checked
+from keras_transformer.layers.heads import check_rank
+from keras_transformer.layers.masks import both
 from keras_transformer.layers.seeds import spawn
 from keras_transformer.layers.stack import TransformerStack
-from keras_transformer.layers.tensor import Shape, Tensor
+from keras_transformer.layers.tensor import Shape, Tensor, known
 
 
 class BlockCache(NamedTuple):
@@ -21,15 +24,15 @@ class BlockCache(NamedTuple):
 
     key: Tensor  # (B, H, T, K)
     value: Tensor  # (B, H, T, K)
-    memory_key: Tensor | None  # (B, H, S, K); None in a decoder without memory
-    memory_value: Tensor | None  # (B, H, S, K)
+    memory_key: Tensor = ()  # (B, H, S, K); empty in a decoder without memory, so that every leaf is a tensor
+    memory_value: Tensor = ()  # (B, H, S, K)
 
 
 class DecoderCache(NamedTuple):
     """All that a decoder must remember between two steps."""
 
     blocks: tuple[BlockCache, ...]
-    memory_mask: Tensor | None  # (B, 1, 1, S), True where a source token is real
+    memory_mask: Tensor = ()  # (B, 1, 1, S), True where a source token is real; empty where all are
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -78,13 +81,12 @@ class TransformerDecoderBlock(TransformerBlock):
         The latter only where there is a memory.
         """
         self._check_memory(memory)
-        if self.causal:
-            attention_mask = _causal_too(attention_mask, inputs, self.num_heads)
         attended, scores = self.self_attention(
             self._enter(inputs, self.self_attention_norm),
             attention_mask=attention_mask,
             mask=both(mask, inputs_mask),
             return_attention_scores=True,
+            use_causal_mask=self.causal,
         )
         x = self._leave(inputs, attended, self.self_attention_norm)
         all_scores = [scores]
@@ -107,15 +109,31 @@ class TransformerDecoderBlock(TransformerBlock):
         shape = (batch, self.num_heads, length, self.self_attention.width // self.num_heads)
         empty = ops.zeros(shape, dtype=self.compute_dtype)
         if self.cross_attention is None:
-            return BlockCache(empty, empty, None, None)
+            return BlockCache(empty, empty)
         return BlockCache(empty, empty, *self.cross_attention.keys_and_values(memory))
 
     def step(
         self, x: Tensor, cache: BlockCache, position: Tensor, memory_mask: Tensor | None
     ) -> tuple[Tensor, BlockCache, list[Tensor]]:
         """One position of each row, (B, 1, D) -> (B, 1, D), the cache with it, and the weights as in call."""
-        attended, key, value, scores = self.self_attention.step(
-            self._enter(x, self.self_attention_norm), cache.key, cache.value, position
+        return self._over_cache(x, cache, memory_mask, self.self_attention.step, position)
+
+    def prefill(
+        self, x: Tensor, cache: BlockCache, position: Tensor, lengths: Tensor, memory_mask: Tensor | None
+    ) -> tuple[Tensor, BlockCache, list[Tensor]]:
+        """Several positions of each row, (B, P, D) -> (B, P, D), the cache and the weights as in step."""
+        return self._over_cache(x, cache, memory_mask, self.self_attention.prefill, position, lengths)
+
+    def _over_cache(
+        self,
+        x: Tensor,
+        cache: BlockCache,
+        memory_mask: Tensor | None,
+        attend: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]],
+        *where: Tensor,
+    ) -> tuple[Tensor, BlockCache, list[Tensor]]:
+        attended, key, value, scores = attend(
+            self._enter(x, self.self_attention_norm), cache.key, cache.value, *where
         )
         x = self._leave(x, attended, self.self_attention_norm)
         all_scores = [scores]
@@ -195,31 +213,99 @@ class TransformerDecoder(TransformerStack):
         memory: Tensor | None = None,
         memory_mask: Tensor | None = None,
     ) -> DecoderCache:
-        """A cache for `length` steps of `batch` rows; memory (B, S, any width), memory_mask (B, S)."""
+        """A cache for `length` steps of `batch` rows; memory (B, S, any width), memory_mask (B, S).
+
+        All its leaves are tensors whose first dimension is the batch: loops and tree maps take it.
+        """
         if not self.built:
             raise ValueError(
                 f"{self.name} has no weights yet: call it once, load it, or build it, then start."
             )
+        if memory is not None and isinstance(batch, int) and memory.shape[0] not in (None, batch):
+            raise ValueError(f"the memory must have a row for each of {batch}; got {memory.shape[0]} rows.")
         blocks = tuple(block.start(batch, length, memory) for block in self.blocks)
-        return DecoderCache(blocks, None if memory_mask is None else memory_mask[:, None, None, :])
+        return DecoderCache(blocks, () if memory_mask is None else ops.expand_dims(memory_mask, (1, 2)))
 
     def step(
         self, inputs: Tensor, position: Tensor, cache: DecoderCache, return_attention_scores: bool = False
     ) -> Any:
-        """One position of each row: (B, 1, D) and where it stands -> (B, 1, D) and the new cache.
+        """Decode one position of each row: (B, 1, D) and where it stands -> (B, 1, D) and the new cache.
 
-        `position` (B,) gives each row its own: what a cache holds past it is never looked at, so a row may
-        begin again on a used cache. () is one for all rows, which is faster; their cache must be new. A
-        position must be below the cache's length, which no graph can tell.
+        Args:
+            inputs: One vector of each row (B, 1, D).
+            position: (B,) gives each row its own: what a cache holds past it is never looked at, so a row may
+                begin again on a used cache. () is one for all rows, which is faster; their cache must be new.
+            cache: The cache of `start`, `prefill` or the step before.
+            return_attention_scores: Whether to return the weights too, (B, H, 1, T) and (B, H, 1, S) in lists
+                as in `call`.
 
-        With return_attention_scores also the weights as in `call`, (B, H, 1, T) and (B, H, 1, S).
+        Raises:
+            ValueError: If there are several positions, or one is known to lie outside the cache.
+        """
+        if len(inputs.shape) != 3 or inputs.shape[1] not in (1, None):
+            raise ValueError(
+                f"a step takes vectors of shape (batch, 1, width); got {tuple(inputs.shape)}. "
+                "For several positions of each row at once use prefill."
+            )
+        position = ops.convert_to_tensor(position)
+        _check_positions(position, 1, cache)
+        return self._over_cache(
+            inputs,
+            cache,
+            return_attention_scores,
+            lambda block, x, cached, mask: block.step(x, cached, position, mask),
+        )
+
+    def prefill(
+        self,
+        inputs: Tensor,
+        cache: DecoderCache,
+        lengths: Tensor | None = None,
+        position: Tensor | int = 0,
+        return_attention_scores: bool = False,
+    ) -> Any:
+        """Decode a prompt of each row in one pass: (B, P, D) -> (B, P, D) and the cache filled with them.
+
+        What P steps give, at once. A row goes on with `step` at its `position + lengths`.
+
+        Args:
+            inputs: The vectors of the prompts (B, P, D), shorter ones padded at their end.
+            cache: The cache of `start`, or one that holds what comes before the prompts.
+            lengths: How many positions of each prompt are real (B,); by default all. Padding is not written
+                to the cache, and its outputs mean nothing.
+            position: Where each prompt begins, (B,) or one for all.
+            return_attention_scores: Whether to return the weights too, (B, H, P, T) and (B, H, P, S) in lists
+                as in `call`.
+
+        Raises:
+            ValueError: If a prompt is known to end past the cache.
         """
         if len(inputs.shape) != 3:
-            raise ValueError(f"a step takes vectors of shape (batch, 1, width); got {tuple(inputs.shape)}.")
-        position = ops.convert_to_tensor(position)
+            raise ValueError(f"a prefill takes vectors (batch, time, width); got {tuple(inputs.shape)}.")
+        rows, size = ops.shape(inputs)[:2]
+        lengths = ops.cast(size if lengths is None else lengths, "int32")
+        position = ops.cast(position, "int32")
+        _check_positions(position, lengths, cache)
+        first = ops.broadcast_to(position, (rows,))
+        count = ops.broadcast_to(ops.minimum(lengths, size), (rows,))
+        return self._over_cache(
+            inputs,
+            cache,
+            return_attention_scores,
+            lambda block, x, cached, mask: block.prefill(x, cached, first, count, mask),
+        )
+
+    def _over_cache(
+        self,
+        inputs: Tensor,
+        cache: DecoderCache,
+        return_attention_scores: bool,
+        advance: Callable[..., tuple[Tensor, BlockCache, list[Tensor]]],
+    ) -> Any:
         x, blocks, scores = ops.cast(inputs, self.compute_dtype), [], []
+        memory_mask = None if isinstance(cache.memory_mask, tuple) else cache.memory_mask
         for block, block_cache in zip(self.blocks, cache.blocks, strict=True):
-            x, written, weights = block.step(x, block_cache, position, cache.memory_mask)
+            x, written, weights = advance(block, x, block_cache, memory_mask)
             blocks.append(written)
             scores.append(weights)
         output, cache = self._finish(x), cache._replace(blocks=tuple(blocks))
@@ -234,11 +320,13 @@ def _by_kind(scores: list[list[Tensor]]) -> list[list[Tensor]]:
     return [list(kind) for kind in zip(*scores, strict=True)]
 
 
-def _causal_too(attention_mask: Tensor | None, inputs: Tensor, num_heads: int) -> Tensor:
-    """The causal mask, and in it what attention_mask, (B, T, T) or (B, H, T, T), allows."""
-    causal = causal_mask(ops.shape(inputs)[1])
-    if attention_mask is None:
-        return causal
-    batch, length = inputs.shape[:2]
-    attention_mask = checked(attention_mask, (batch, num_heads, length, length))
-    return both(causal[:, None] if len(attention_mask.shape) == 4 else causal, attention_mask)
+def _check_positions(position: Tensor, lengths: Tensor | int, cache: DecoderCache) -> None:
+    """Refuse positions that are known to lie outside the cache."""
+    size, first, count = cache.blocks[0].key.shape[2], known(position), known(lengths)
+    if size is None or first is None or count is None:
+        return
+    if np.any(first < 0) or np.any(first + count > size):
+        raise ValueError(
+            f"positions must be at least 0 and below {size}, the length given to start; got "
+            f"{np.min(first)} to {np.max(first + count) - 1}."
+        )

@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 
+from keras_transformer.layers.arguments import check_rates, check_sizes
 from keras_transformer.layers.tensor import Shape, Tensor
 
 
@@ -23,9 +24,9 @@ class FeedForward(keras.layers.Layer):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
+        check_sizes(inner_width=inner_width)
+        check_rates(dropout=dropout)
         super().__init__(**kwargs)
-        if inner_width < 1:
-            raise ValueError(f"inner_width must be at least 1; got {inner_width}.")
         self.inner_width = inner_width
         self.activation = keras.activations.get(activation)
         self.dropout = dropout

@@ -3,9 +3,14 @@
 B batch, T target length, S source length, H heads.
 """
 
-from keras import ops
+import inspect
+from typing import Any
 
-from keras_transformer.layers.tensor import Tensor
+import keras
+from keras import ops
+from keras.src.backend.common.symbolic_scope import in_symbolic_scope  # Keras exports no name for it
+
+from keras_transformer.layers.tensor import Tensor, known, traced_spec
 
 
 def padding_mask(ids: Tensor, pad_id: int = 0) -> Tensor:
@@ -20,8 +25,52 @@ def causal_mask(length: int | Tensor) -> Tensor:
             "causal_mask needs the length; got None. A decoder is causal by itself; otherwise give "
             "keras.Input a length, or make the mask inside a layer's call."
         )
-    positions = ops.arange(length)
-    return ops.greater_equal(positions[None, :, None], positions[None, None, :])
+    return causal_between(length, length)
+
+
+def causal_between(target: int | Tensor, source: int | Tensor) -> Tensor:
+    """-> (1, target, source): position t may attend to the positions up to and including t of the source."""
+    queries, keys = ops.arange(target), ops.arange(source)
+    return ops.greater_equal(ops.expand_dims(queries, (0, 2)), ops.expand_dims(keys, (0, 1)))
+
+
+def boolean(mask: Tensor) -> Tensor:
+    """The mask as booleans. Floats other than 0 and 1 are refused: elsewhere they are added to the scores.
+
+    Raises:
+        ValueError: If the mask has floats that are not 0 or 1, or not known yet.
+    """
+    if not keras.backend.is_float_dtype(mask.dtype):
+        return ops.cast(mask, "bool")
+    values = known(mask)
+    if values is None and not in_symbolic_scope():  # where Keras asks for shapes, it passes floats for all
+        _refuse_floats(mask)
+    if values is not None and not ((values == 0) | (values == 1)).all():
+        other = values[(values != 0) & (values != 1)][0]
+        raise ValueError(
+            f"a mask is True (or 1) where a position may attend, False (or 0) where not; got {other}. "
+            "A mask that is added to the scores, 0 where a position may attend, becomes one with: mask == 0."
+        )
+    return ops.cast(mask, "bool")
+
+
+def masked_spec(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
+    """What a symbolic call of a layer gives, its masks checked: they are boolean."""
+    for name, argument in inspect.signature(layer.call).bind(*args, **kwargs).arguments.items():
+        if name.endswith("mask") and isinstance(argument, keras.KerasTensor):
+            _refuse_floats(argument)
+    return traced_spec(layer, *args, **kwargs)
+
+
+def _refuse_floats(mask: Tensor) -> None:
+    """Refuse a mask of floats whose values are not known."""
+    if keras.backend.is_float_dtype(mask.dtype):
+        dtype = keras.backend.standardize_dtype(mask.dtype)
+        raise ValueError(
+            f"a mask whose values are not known yet must be boolean, True where a position may attend; got "
+            f'{dtype}. Declare it as keras.Input(..., dtype="bool"), or pass keras.ops.cast(mask, "bool") '
+            "for a mask of 0 and 1, mask == 0 for one that is added to the scores."
+        )
 
 
 def both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
@@ -30,7 +79,7 @@ def both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
         return second
     if second is None:
         return first
-    return ops.logical_and(ops.cast(first, "bool"), ops.cast(second, "bool"))
+    return ops.logical_and(boolean(first), boolean(second))
 
 
 def heads_mask(attention_mask: Tensor | None, padding: Tensor | None, scores_shape: Tensor) -> Tensor | None:
@@ -40,11 +89,11 @@ def heads_mask(attention_mask: Tensor | None, padding: Tensor | None, scores_sha
     """
     if padding is not None:
         _check_padding(padding, scores_shape)
-        padding = padding[:, None, None, :]
+        padding = ops.expand_dims(padding, (1, 2))
     if attention_mask is not None:
         attention_mask = checked(attention_mask, scores_shape)
         if len(attention_mask.shape) == 3:
-            attention_mask = attention_mask[:, None]
+            attention_mask = ops.expand_dims(attention_mask, 1)
     return both(attention_mask, padding)
 
 

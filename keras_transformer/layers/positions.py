@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
+from keras_transformer.layers.arguments import check_sizes
 from keras_transformer.layers.lookup import looked_up
 from keras_transformer.layers.tensor import Shape, Tensor
 
@@ -32,9 +33,8 @@ class PositionalEncoding(keras.layers.Layer):
     """
 
     def __init__(self, max_length: int = 512, kind: Kind = "sinusoidal", **kwargs: Any) -> None:
+        check_sizes(max_length=max_length)
         super().__init__(**kwargs)
-        if max_length < 1:
-            raise ValueError(f"max_length must be at least 1; got {max_length}.")
         if kind not in get_args(Kind):
             raise ValueError(f"kind must be one of {', '.join(get_args(Kind))}; got {kind!r}.")
         self.max_length = max_length

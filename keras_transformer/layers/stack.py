@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import keras
 
+from keras_transformer.layers.arguments import check_sizes
 from keras_transformer.layers.block import TransformerBlock, TransformerSettings
 from keras_transformer.layers.normalisation import LayerNormalization
 from keras_transformer.layers.seeds import spawn
@@ -18,9 +19,8 @@ class TransformerStack(TransformerSettings):
     def __init__(
         self, num_layers: int = 6, *, block_settings: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
+        check_sizes(num_layers=num_layers)
         super().__init__(**kwargs)
-        if num_layers < 1:
-            raise ValueError(f"num_layers must be at least 1; got {num_layers}.")
         self.num_layers = num_layers
         self.blocks = [
             self.block_class(

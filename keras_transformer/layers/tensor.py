@@ -3,6 +3,9 @@
 from typing import Any, TypeAlias
 
 import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
 
 #: A tensor of the Keras backend in use, or a symbolic `keras.KerasTensor`. The backends share no type.
 Tensor: TypeAlias = Any
@@ -20,3 +23,11 @@ def traced_spec(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
     return keras.tree.map_structure(
         lambda output: keras.KerasTensor(output.shape, dtype=layer.compute_dtype), traced
     )
+
+
+def known(tensor: Tensor) -> NDArray[Any] | None:
+    """The values of a tensor, or None while a graph is traced: it has none there."""
+    try:
+        return np.asarray(ops.convert_to_numpy(tensor))
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        return None  # each backend raises its own

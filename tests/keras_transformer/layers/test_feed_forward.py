@@ -84,5 +84,5 @@ def test_an_unknown_activation_is_refused_by_its_name():
 
 
 def test_dropout_of_more_than_everything_is_refused_with_its_value():
-    with pytest.raises(ValueError, match=r"between 0 and 1.*1\.5"):
+    with pytest.raises(ValueError, match=r"dropout must be at least 0 and below 1.*got 1\.5"):
         FeedForward(inner_width=4, dropout=1.5)

@@ -117,3 +117,92 @@ def test_a_mask_for_each_head(cross_attention):
         ours(query, value, attention_mask=allowed, return_attention_scores=True),
         theirs(query, value, attention_mask=allowed, return_attention_scores=True),
     )
+
+
+WIDE = {"num_heads": 3, "key_dim": 5, "value_dim": 7}  # of the width 8: no divisor, all three different
+
+
+@pytest.mark.parametrize("with_key", [False, True])
+@pytest.mark.parametrize("use_bias", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_call_in_keras_own_order_with_keras_own_arguments(with_key, use_bias, causal):
+    ours = MultiHeadAttention(**WIDE, use_bias=use_bias)
+    theirs = keras.layers.MultiHeadAttention(**WIDE, use_bias=use_bias)
+    query, value = normal(BATCH, TARGET, WIDTH, seed=10), normal(BATCH, SOURCE, 6, seed=11)
+    sequences = [query, value, normal(BATCH, SOURCE, 6 if not with_key else 9, seed=12)][: 2 + with_key]
+    settings = {"use_causal_mask": causal, "return_attention_scores": True}
+    for layer in (ours, theirs):
+        layer(*sequences, **settings)  # without the scores Keras' own fails on JAX: value_dim is not key_dim
+    drawn = random_weights(ours)
+    if not with_key:
+        for kind in ("kernel", "bias")[: 1 + use_bias]:
+            both = drawn.pop(f"key_value/{kind}")
+            drawn[f"key/{kind}"], drawn[f"value/{kind}"] = np.split(both, [15], axis=-1)
+    for weight in theirs.weights:
+        name = "/".join(weight.path.replace("attention_output", "output").split("/")[-2:])
+        weight.assign(drawn.pop(name).reshape(weight.shape))
+    assert not drawn
+
+    assert_same(ours(*sequences, **settings), theirs(*sequences, **settings))
+
+
+def test_a_key_mask_hides_keys_as_a_value_mask_does(cross_attention):
+    ours, _ = cross_attention
+    query, value = normal(BATCH, TARGET, WIDTH, seed=10), normal(BATCH, SOURCE, 6, seed=11)
+
+    np.testing.assert_array_equal(ours(query, value, key_mask=REAL), ours(query, value, value_mask=REAL))
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+def test_an_initialiser_and_a_regulariser_apply_to_each_projection_alone(seed):
+    keras.utils.set_random_seed(1)
+    layer = MultiHeadSelfAttention(
+        2,
+        kernel_initializer=keras.initializers.GlorotUniform(seed),
+        bias_initializer="ones",
+        kernel_regularizer=keras.regularizers.L2(0.5),
+    )
+    layer.build((None, None, 256))
+    fused = ops.convert_to_numpy(layer.query_key_value_projection.kernel)
+    limit = (6 / 512) ** 0.5
+
+    parts = np.split(fused, 3, axis=1)
+    for part in parts:
+        np.testing.assert_allclose([part.min(), part.max()], [-limit, limit], rtol=1e-3)
+    assert (np.array_equal(parts[0], parts[1])) == (seed is not None)  # a seed is each one's, as in Keras
+    np.testing.assert_array_equal(layer.query_key_value_projection.bias, 1)
+    kernels = [fused, ops.convert_to_numpy(layer.output_projection.kernel)]
+    np.testing.assert_allclose(
+        sum(layer.losses), sum(0.5 * (kernel**2).sum() for kernel in kernels), rtol=1e-5
+    )
+
+
+def test_a_key_and_the_layer_that_has_one_are_saved_and_loaded(tmp_path):
+    inputs = [keras.Input((None, width)) for width in (WIDTH, 6, 9)]
+    model = keras.Model(inputs, MultiHeadAttention(**WIDE)(*inputs))
+    arrays = [
+        normal(BATCH, TARGET, WIDTH, seed=1),
+        *(normal(BATCH, SOURCE, width, seed=2) for width in (6, 9)),
+    ]
+    model.save(tmp_path / "model.keras")
+
+    found = keras.models.load_model(tmp_path / "model.keras")(arrays)
+
+    assert_same([found], [model(arrays)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.ones((2, 4, 8)), np.ones((3, 5, 6))), "same number of rows; query has 2, value has 3"),
+        (
+            (np.ones((2, 4, 8)), np.ones((2, 5, 6)), np.ones((2, 4, 5), "bool")),
+            "key must be.*as attention_mask",
+        ),
+        ((np.ones((2, 4, 8)), np.ones((2, 5, 6)), np.ones((2, 5, 6))), "was built without a key"),
+    ],
+    ids=["another_batch", "a_mask_as_key", "a_key_too_late"],
+)
+def test_a_sequence_that_does_not_fit_is_refused(cross_attention, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        cross_attention[0](*arguments)

@@ -1,0 +1,59 @@
+"""Scaled dot-product attention: pure functions to hold against the paper.
+
+T target length, S source length, K width of a query and a key.
+"""
+
+import math
+import string
+
+import keras
+from keras import ops
+
+from keras_transformer.layers.masks import boolean
+from keras_transformer.layers.tensor import Shape, Tensor
+
+# Finite, so that a row of nothing but masked scores stays a number: inf - inf is NaN.
+MASKED_SCORE = -1e30
+
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """(..., T, K), (..., S, K), (..., S, V) -> (..., T, V), (..., T, S). mask True = may attend.
+
+    softmax(query keyᵀ / √K) value, and the weights. A row that may attend to nothing gives zeros.
+    """
+    weights = attention_weights(query, key, mask)
+    return ops.matmul(weights, value), weights
+
+
+def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+    """(..., T, K), (..., S, K) -> (..., T, S): how much each position takes from each other one.
+
+    The softmax is taken in float32 at least, whatever the inputs are.
+    """
+    dtype = keras.backend.result_type(query.dtype, float)
+    # the query is scaled, not the scores: in float16 the unscaled product could overflow
+    query = ops.cast(query, dtype) * ops.cast(1.0 / math.sqrt(query.shape[-1]), dtype)
+    # not matmul with the key turned round: XLA would turn it round at every step of a decoder
+    scores = ops.einsum(_scores_equation(query.shape, key.shape), query, key)
+    scores = ops.cast(scores, keras.backend.result_type(dtype, "float32"))
+    if mask is None:
+        return ops.cast(_softmax(scores), dtype)
+    mask = boolean(mask)
+    weights = _softmax(ops.where(mask, scores, MASKED_SCORE))
+    return ops.cast(ops.where(mask, weights, 0.0), dtype)
+
+
+def _scores_equation(query_shape: Shape, key_shape: Shape) -> str:
+    """Name every dimension where none has to be broadcast: ONNX converters do not read an ellipsis."""
+    leading = tuple(query_shape[:-2])
+    if leading != tuple(key_shape[:-2]):
+        return "...tk,...sk->...ts"
+    letters = string.ascii_uppercase[: len(leading)]
+    return f"{letters}tk,{letters}sk->{letters}ts"
+
+
+def _softmax(scores: Tensor) -> Tensor:
+    # Keras warns of a softmax over a single score; a sentence of one token is no mistake
+    return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)

@@ -1,0 +1,191 @@
+"""What the attention layers share: their heads, and the projections into and out of them.
+
+B batch, T target length, S source length, D width, H heads, K width of a head (D / H unless given).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_transformer.layers.arguments import check_rates, check_sizes
+from keras_transformer.layers.dot_product import attention_weights
+from keras_transformer.layers.masks import masked_spec
+from keras_transformer.layers.tensor import Shape, Tensor
+
+
+class Attention(keras.layers.Layer):
+    """Heads, dropout on the weights, and the projection back to the width.
+
+    The arguments have the names that keras.layers.MultiHeadAttention gives them.
+
+    Args:
+        num_heads: Number of heads.
+        dropout: Share of the attention weights to drop in training.
+        seed: Seed of the dropout.
+        key_dim: Width of a head's queries and keys; by default the width of the input / num_heads.
+        value_dim: Width of a head's values; by default that of its keys.
+        use_bias: Whether the projections have biases.
+        kernel_initializer: Initialiser of each projection's kernel; by default Glorot's uniform one.
+        bias_initializer: Initialiser of the biases.
+        kernel_regularizer: Regulariser of the kernels.
+        bias_regularizer: Regulariser of the biases.
+        kernel_constraint: Constraint of the kernels.
+        bias_constraint: Constraint of the biases.
+        **kwargs: Arguments of keras.layers.Layer.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        *,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        given = {"key_dim": key_dim, "value_dim": value_dim}
+        check_sizes(num_heads=num_heads, **{name: size for name, size in given.items() if size is not None})
+        check_rates(dropout=dropout)
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.seed = seed
+        self.key_dim = key_dim
+        self.value_dim = value_dim
+        self.use_bias = use_bias
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        self.kernel_constraint = keras.constraints.get(kernel_constraint)
+        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.weights_dropout = keras.layers.Dropout(
+            dropout, seed=seed, name="weights_dropout", dtype=self.dtype_policy
+        )
+        self.supports_masking = True
+
+    def _build_output(self, query_shape: Shape) -> int:
+        """Check the width, settle those of a head, add the output projection, and give the width back."""
+        check_rank("the input of attention", query_shape)
+        self.width = query_shape[-1] or 0
+        self.key_width = self.key_dim or _head_width(self.width, self.num_heads)
+        self.value_width = self.value_dim or self.key_width
+        self.head_widths = (self.key_width, self.key_width, self.value_width)  # of query, key and value
+        context_width = self.num_heads * self.value_width
+        self.output_projection = self._dense(
+            context_width, self.width, "output", self.kernel_initializer or "glorot_uniform"
+        )
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: self.width})
+        return self.width
+
+    def _projection(self, input_width: int | None, name: str, *head_widths: int) -> keras.layers.Dense:
+        """One matrix product for several projections, each with the spread that it would have alone."""
+        widths = [self.num_heads * head_width for head_width in head_widths]
+        initializer = (
+            keras.initializers.VarianceScaling(1.0, mode="fan_in", distribution="uniform")
+            if self.kernel_initializer is None
+            else _side_by_side(self.kernel_initializer, widths)
+        )
+        return self._dense(input_width, sum(widths), name, initializer)
+
+    def _dense(self, input_width: int | None, width: int, name: str, initializer: Any) -> keras.layers.Dense:
+        layer = keras.layers.Dense(
+            width,
+            use_bias=self.use_bias,
+            kernel_initializer=initializer,
+            bias_initializer=self.bias_initializer,
+            kernel_regularizer=self.kernel_regularizer,
+            bias_regularizer=self.bias_regularizer,
+            kernel_constraint=self.kernel_constraint,
+            bias_constraint=self.bias_constraint,
+            name=name,
+            dtype=self.dtype_policy,
+        )
+        layer.build((None, None, input_width))
+        return layer
+
+    def _split(self, projected: Tensor, *head_widths: int) -> list[Tensor]:
+        """(B, T, the parts' widths together) -> (B, H, T, K) for each part."""
+        rows, length = _rows(projected), ops.shape(projected)[1]
+        if len(set(head_widths)) > 1:
+            edges = np.cumsum(head_widths)[:-1] * self.num_heads
+            parts = ops.split(projected, edges.tolist(), axis=-1)
+            return [self._split(part, width)[0] for part, width in zip(parts, head_widths, strict=True)]
+        shape = (rows, length, len(head_widths), self.num_heads, head_widths[0])
+        heads = ops.transpose(ops.reshape(projected, shape), (2, 0, 3, 1, 4))
+        # unstack, not heads[0], heads[1]...: the gradient of a slice fills a tensor of zeros for each part
+        return list(ops.unstack(heads, len(head_widths), axis=0))
+
+    def _attend(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """(B, H, T, K), (B, H, S, K) twice -> (B, T, D), (B, H, T, S)."""
+        weights = attention_weights(query, key, mask)
+        context = ops.transpose(ops.matmul(self.weights_dropout(weights), value), (0, 2, 1, 3))
+        shape = (_rows(context), ops.shape(context)[1], self.num_heads * self.value_width)
+        return self.output_projection(ops.reshape(context, shape)), weights
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        return masked_spec(self, *args, **kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        own = {
+            "num_heads": self.num_heads,
+            "dropout": self.dropout,
+            "seed": self.seed,
+            "key_dim": self.key_dim,
+            "value_dim": self.value_dim,
+            "use_bias": self.use_bias,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+            "bias_regularizer": keras.regularizers.serialize(self.bias_regularizer),
+            "kernel_constraint": keras.constraints.serialize(self.kernel_constraint),
+            "bias_constraint": keras.constraints.serialize(self.bias_constraint),
+        }
+        return {**super().get_config(), **own}
+
+
+def _rows(x: Tensor) -> int:
+    """The batch size, or -1: as a computed size, a converted ONNX graph would take it from another tensor."""
+    return -1 if x.shape[0] is None else x.shape[0]
+
+
+def check_rank(name: str, shape: Shape) -> None:
+    """Refuse what is not (batch, time, width) with a known width."""
+    if len(shape) != 3 or shape[-1] is None:
+        raise ValueError(f"{name} must have shape (batch, time, width) with a known width; got {shape}.")
+
+
+def _side_by_side(initializer: Any, widths: list[int]) -> Callable[..., Tensor]:
+    """Initialise each part of a fused kernel as a kernel by itself."""
+
+    def initialise(shape: Shape, dtype: Any = None) -> Tensor:
+        # an initialiser of Keras gives the same numbers each time: a clone has a seed of its own
+        each = [initializer.clone() if hasattr(initializer, "clone") else initializer for _ in widths]
+        parts = [one((shape[0], width), dtype=dtype) for one, width in zip(each, widths, strict=True)]
+        return ops.concatenate(parts, axis=-1)
+
+    return initialise
+
+
+def _head_width(width: int, num_heads: int) -> int:
+    """The width of a head where the heads divide the width of the input."""
+    if width % num_heads:
+        divisors = (heads for heads in range(1, width + 1) if width % heads == 0)
+        nearest = min(divisors, key=lambda heads: abs(heads - num_heads))
+        raise ValueError(
+            f"width must be divisible by num_heads; got {width} and {num_heads}. Try num_heads={nearest}."
+        )
+    return width // num_heads
