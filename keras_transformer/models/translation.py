@@ -21,6 +21,7 @@ from keras_transformer.layers.tensor import Shape, Tensor
 from keras_transformer.models.network import Network
 from keras_transformer.text.sentences import UNKNOWN, Lengths
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training import adam, loss, schedule  # noqa: F401  (a saved model may hold them)
 
 if TYPE_CHECKING:
     from keras_transformer.models.translate import Hypothesis

@@ -16,8 +16,11 @@ from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.adam import Adam
 from keras_transformer.training.feed import shifted
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
+from keras_transformer.training.schedule import Cosine, InverseSquareRoot
+from keras_transformer.training.text_batches import text_batches
 
 TEXTS = ["Je suis étudiant.", "", "Merci beaucoup, où est la gare ?", "日本 ☃", "Non."]
 
@@ -185,6 +188,66 @@ def test_a_new_process_loads_it_and_says_the_same(
     assert ran.returncode == 0, ran.stderr.decode()
     assert json.loads(ran.stdout) == [said, small.as_dict()]
     assert len(set(said)) > 1
+
+
+LOAD = (
+    "import sys, json; from keras_transformer import TranslationModel; "
+    "model = TranslationModel.load(sys.argv[1])"
+)
+LOAD_MODEL = (
+    "import sys, json, keras, keras_transformer.models.translation; "
+    "model = keras.models.load_model(sys.argv[1])"
+)
+TRANSLATE = "print(json.dumps([model.translate(json.loads(sys.argv[2])), int(model.optimizer.iterations)]))"
+
+
+@pytest.mark.parametrize(
+    ("load", "optimizer"),
+    [(LOAD, Adam(Cosine(1e-3, 1, 9))), (LOAD_MODEL, keras.optimizers.Adam(InverseSquareRoot(1e-3, 1)))],
+    ids=["TranslationModel.load", "keras.models.load_model"],
+)
+def test_a_new_process_loads_a_model_that_was_trained(
+    small: Network,
+    tokenizer: Tokenizer,
+    pairs: list[Pair],
+    tmp_path: Path,
+    load: str,
+    optimizer: keras.optimizers.Optimizer,
+) -> None:
+    model = speaking(small, tokenizer)
+    model.compile(
+        keras.optimizers.deserialize(keras.optimizers.serialize(optimizer)), LabelSmoothedCrossEntropy()
+    )
+    model.fit(text_batches(pairs[:8], tokenizer, tokens=512), shuffle=False, verbose=0)
+    model.save(tmp_path / "model.keras")
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{load}; {TRANSLATE}", str(tmp_path / "model.keras"), json.dumps(TEXTS)],
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr.decode()[-2000:]
+    assert json.loads(ran.stdout) == [model.translate(TEXTS), int(model.optimizer.iterations)]
+
+
+@pytest.mark.parametrize("verb", ["translate", "evaluate"])
+def test_the_commands_take_a_model_that_was_trained_in_python(
+    small: Network, tokenizer: Tokenizer, tmp_path: Path, verb: str
+) -> None:
+    model = speaking(small, tokenizer)
+    model.compile("adam", LabelSmoothedCrossEntropy())
+    model.save(tmp_path / "model.keras")
+    text, reference = tmp_path / "text", tmp_path / "reference"
+    text.write_text("Merci.\nNon.\n", "utf-8")
+    reference.write_text("Thank you.\nNo.\n", "utf-8")
+    files = ["--input", text] if verb == "translate" else ["--source", text, "--reference", reference]
+    ran = subprocess.run(
+        [sys.executable, "-m", "keras_transformer", verb, tmp_path / "model.keras", *files],
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr.decode()[-2000:]
 
 
 def test_trained_in_bfloat16_it_is_kept_in_float32(
