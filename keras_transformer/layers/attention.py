@@ -4,6 +4,7 @@ B batch, T target length, S source length, D width, H heads, K width of a head (
 """
 
 import math
+import string
 from typing import Any
 
 import keras
@@ -36,13 +37,22 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) ->
     # the query is scaled, not the scores: in float16 the unscaled product could overflow
     query = ops.cast(query, dtype) * ops.cast(1.0 / math.sqrt(query.shape[-1]), dtype)
     # not matmul with the key turned round: XLA would turn it round at every step of a decoder
-    scores = ops.einsum("...tk,...sk->...ts", query, key)
+    scores = ops.einsum(_scores_equation(query.shape, key.shape), query, key)
     scores = ops.cast(scores, keras.backend.result_type(dtype, "float32"))
     if mask is None:
         return ops.cast(_softmax(scores), dtype)
     mask = ops.cast(mask, "bool")
     weights = _softmax(ops.where(mask, scores, MASKED_SCORE))
     return ops.cast(ops.where(mask, weights, 0.0), dtype)
+
+
+def _scores_equation(query_shape: Shape, key_shape: Shape) -> str:
+    """Name every dimension where none has to be broadcast: ONNX converters do not read an ellipsis."""
+    leading = tuple(query_shape[:-2])
+    if leading != tuple(key_shape[:-2]):
+        return "...tk,...sk->...ts"
+    letters = string.ascii_uppercase[: len(leading)]
+    return f"{letters}tk,{letters}sk->{letters}ts"
 
 
 def _softmax(scores: Tensor) -> Tensor:
@@ -84,8 +94,8 @@ class _Attention(keras.layers.Layer):
 
     def _split(self, projected: Tensor, parts: int) -> list[Tensor]:
         """(B, T, parts D) -> as many (B, H, T, K)."""
-        batch, length, _ = ops.shape(projected)
-        shape = (batch, length, parts, self.num_heads, self.width // self.num_heads)
+        head_width = self.width // self.num_heads
+        shape = (_rows(projected), ops.shape(projected)[1], parts, self.num_heads, head_width)
         heads = ops.transpose(ops.reshape(projected, shape), (2, 0, 3, 1, 4))
         # unstack, not heads[0], heads[1]...: the gradient of a slice fills a tensor of zeros for each part
         return list(ops.unstack(heads, parts, axis=0))
@@ -96,8 +106,8 @@ class _Attention(keras.layers.Layer):
         """(B, H, T, K), (B, H, S, K) twice -> (B, T, D), (B, H, T, S)."""
         weights = attention_weights(query, key, mask)
         context = ops.transpose(ops.matmul(self.weights_dropout(weights), value), (0, 2, 1, 3))
-        batch, length = ops.shape(context)[:2]
-        return self.output_projection(ops.reshape(context, (batch, length, self.width))), weights
+        shape = (_rows(context), ops.shape(context)[1], self.width)
+        return self.output_projection(ops.reshape(context, shape)), weights
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         return traced_spec(self, *args, **kwargs)
@@ -199,9 +209,9 @@ class MultiHeadSelfAttention(_Attention):
             output, scores = self._attend(query, key, value, ops.less_equal(slots, position))
             return output, key, value, scores
         position = ops.expand_dims(position, 1)
-        here = ops.equal(slots, position)[:, None, :, None]
+        here = ops.expand_dims(ops.equal(slots, position), (1, 3))
         key, value = ops.where(here, new_key, key), ops.where(here, new_value, value)
-        seen = ops.less_equal(slots, position)[:, None, None, :]
+        seen = ops.expand_dims(ops.less_equal(slots, position), (1, 2))
         # what is not seen has no weight, but not even nothing times NaN is nothing
         seen_value = ops.where(ops.swapaxes(seen, -1, -2), value, 0)
         output, scores = self._attend(query, key, seen_value, seen)
@@ -209,6 +219,11 @@ class MultiHeadSelfAttention(_Attention):
 
     def compute_output_shape(self, inputs_shape: Shape) -> Shape:
         return inputs_shape
+
+
+def _rows(x: Tensor) -> int:
+    """The batch size, or -1: as a computed size, a converted ONNX graph would take it from another tensor."""
+    return -1 if x.shape[0] is None else x.shape[0]
 
 
 def check_rank(name: str, shape: Shape) -> None:

@@ -201,7 +201,7 @@ class TransformerDecoder(TransformerStack):
                 f"{self.name} has no weights yet: call it once, load it, or build it, then start."
             )
         blocks = tuple(block.start(batch, length, memory) for block in self.blocks)
-        return DecoderCache(blocks, None if memory_mask is None else memory_mask[:, None, None, :])
+        return DecoderCache(blocks, None if memory_mask is None else ops.expand_dims(memory_mask, (1, 2)))
 
     def step(
         self, inputs: Tensor, position: Tensor, cache: DecoderCache, return_attention_scores: bool = False
@@ -241,4 +241,4 @@ def _causal_too(attention_mask: Tensor | None, inputs: Tensor, num_heads: int) -
         return causal
     batch, length = inputs.shape[:2]
     attention_mask = checked(attention_mask, (batch, num_heads, length, length))
-    return both(causal[:, None] if len(attention_mask.shape) == 4 else causal, attention_mask)
+    return both(ops.expand_dims(causal, 1) if len(attention_mask.shape) == 4 else causal, attention_mask)

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.layers.arguments import check_sizes
 from keras_transformer.layers.lookup import looked_up
 from keras_transformer.layers.tensor import Shape, Tensor, traced_spec
 
@@ -15,72 +16,144 @@ BLOCK = 1024  # columns: a product of few rows is fastest where a block of the m
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
-class TokenEmbedding(keras.layers.Layer):
+class TokenEmbedding(keras.layers.Embedding):
     """(B, T) token ids -> (B, T, D), times √D as in the paper; with reverse=True, (..., D) -> (..., V).
 
     The reverse is the output projection, tied to the embedding. The vectors carry a mask that is False where
-    the id is pad_id (none with pad_id=None).
+    the id is pad_id (none with pad_id=None). Ids may be floats, as in keras.layers.Embedding: Keras passes
+    them where a model does not declare the type of its input.
+
+    `enable_lora` and `quantize` are those of keras.layers.Embedding, and hold for the reverse too: it
+    multiplies with the table that the lookup reads, dequantised and with LoRA's change.
+
+    Args:
+        vocabulary_size: Number of ids.
+        width: Width of a vector.
+        pad_id: Id of padding, or None.
+        scale: Whether vectors are multiplied by √width.
+        embeddings_initializer: Initialiser of the table; by default normal, so that vectors have unit spread.
+        embeddings_regularizer: Regulariser of the table.
+        embeddings_constraint: Constraint of the table.
+        lora_rank: Rank of LoRA's change; None trains the table itself.
+        lora_alpha: LoRA's change counts lora_alpha / lora_rank; by default once.
+        quantization_config: Keras' configuration of a quantised layer; `quantize` sets it.
+        **kwargs: Arguments of keras.layers.Layer.
     """
 
     def __init__(
-        self, vocabulary_size: int, width: int, pad_id: int | None = 0, scale: bool = True, **kwargs: Any
+        self,
+        vocabulary_size: int,
+        width: int,
+        pad_id: int | None = 0,
+        scale: bool = True,
+        *,
+        embeddings_initializer: Any = None,
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
+        quantization_config: Any = None,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        if vocabulary_size < 1 or width < 1:
-            raise ValueError(
-                f"vocabulary_size and width must be at least 1; got {vocabulary_size} and {width}."
-            )
+        check_sizes(vocabulary_size=vocabulary_size, width=width)
         if pad_id is not None and not 0 <= pad_id < vocabulary_size:
             raise ValueError(
                 f"pad_id must be an id of the vocabulary, 0 to {vocabulary_size - 1}; got {pad_id}."
             )
-        self.vocabulary_size = vocabulary_size
-        self.width = width
+        super().__init__(
+            int(vocabulary_size),
+            int(width),
+            embeddings_initializer=embeddings_initializer,
+            embeddings_regularizer=embeddings_regularizer,
+            embeddings_constraint=embeddings_constraint,
+            mask_zero=False,
+            lora_rank=lora_rank,
+            lora_alpha=lora_alpha,
+            quantization_config=quantization_config,
+            **kwargs,
+        )
+        self.vocabulary_size = int(vocabulary_size)
+        self.width = int(width)
         self.pad_id = pad_id
         self.scale = scale
         self.supports_masking = True
 
-    def build(self, inputs_shape: Shape) -> None:
+    def build(self, inputs_shape: Shape | None = None) -> None:
+        if self.quantization_mode is not None:
+            super().build(inputs_shape)
+            return
         # the spread that gives unit vectors after the √D, and logits of unit spread on the way back
-        spread = self.width**-0.5
-        self.embeddings = self.add_weight(
+        spread = self.width**-0.5 if self.scale else 1.0
+        self._embeddings = self.add_weight(
             name="embeddings",
             shape=(self.vocabulary_size, self.width),
-            initializer=keras.initializers.RandomNormal(stddev=spread if self.scale else 1.0),
+            initializer=self.embeddings_initializer or keras.initializers.RandomNormal(stddev=spread),
+            regularizer=self.embeddings_regularizer,
+            constraint=self.embeddings_constraint,
             autocast=False,  # looked up in float32: the gradients of a frequent token add up in float32
         )
+        self.built = True
+        if self.lora_rank:
+            self.enable_lora(self.lora_rank, self.lora_alpha)
+
+    def __call__(self, inputs: Any, *, reverse: bool = False, **kwargs: Any) -> Any:
+        # before Keras sees them: compute_mask tells ids from the vectors of the reverse by their type
+        if not reverse and _are_floats(inputs):
+            inputs = ops.cast(inputs, "int32")
+        return super().__call__(inputs, reverse=reverse, **kwargs)
 
     def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
         if reverse:
             return self._logits(inputs)
-        if not _are_ids(inputs):
-            dtype = keras.backend.standardize_dtype(inputs.dtype)
-            raise ValueError(
-                f"TokenEmbedding takes integer token ids; got {dtype}. Declare the input as "
-                'keras.Input((None,), dtype="int32"); reverse=True turns vectors into logits.'
-            )
-        vectors = looked_up(self.embeddings, ops.cast(inputs, "int32"))
+        vectors = self._rows(ops.cast(inputs, "int32"))
         return ops.cast(vectors * self.width**0.5 if self.scale else vectors, self.compute_dtype)
+
+    def quantized_call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
+        return self.call(inputs, reverse)
+
+    def _rows(self, ids: Tensor) -> Tensor:
+        """Look up rows of the table, dequantised and with LoRA's change."""
+        if self.quantization_mode is None:
+            return looked_up(self.embeddings, ids)
+        return super().quantized_call(ids)
+
+    def _table(self) -> Tensor:
+        """The whole table (V, D), as the lookup reads it."""
+        plain = self.quantization_mode is None
+        table = ops.convert_to_tensor(self.embeddings) if plain else self._rows(ops.arange(self.input_dim))
+        return ops.cast(table, self.compute_dtype)
 
     def _logits(self, inputs: Tensor) -> Tensor:
         if inputs.shape[-1] != self.width:
             raise ValueError(
                 f"reverse=True takes vectors of width {self.width}; got shape {tuple(inputs.shape)}."
             )
-        table = ops.cast(ops.convert_to_tensor(self.embeddings), self.compute_dtype)
-        return ops.matmul(ops.cast(inputs, self.compute_dtype), ops.transpose(table))
+        return ops.matmul(ops.cast(inputs, self.compute_dtype), ops.transpose(self._table()))
 
     def output_blocks(self) -> tuple[Tensor, ...]:
         """The reverse, laid out once for many products with few rows: blocks of (D, at most 1024)."""
-        table = ops.cast(ops.convert_to_tensor(self.embeddings), self.compute_dtype)
+        table = self._table()
         edges = list(range(BLOCK, self.vocabulary_size, BLOCK))
         # rows apart, then turned round: the other way round costs XLA four times as much
         return tuple(ops.transpose(rows) for rows in (ops.split(table, edges) if edges else [table]))
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Tensor | None:
-        if self.pad_id is None or not _are_ids(inputs):
+        if self.pad_id is None or _are_floats(inputs):
             return previous_mask
         return ops.not_equal(inputs, self.pad_id)
+
+    def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
+        """Store the table in int8 (or int4), with a scale for each row: what Keras' own embedding does.
+
+        Args:
+            mode: "int8" or "int4".
+            type_check: Ignored; Keras passes it to refuse subclasses that compute something else.
+            config: A keras.quantizers.QuantizationConfig in place of `mode`'s default.
+
+        Raises:
+            NotImplementedError: If an embedding has no such mode.
+        """
+        super().quantize(mode, type_check=False, config=config)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         return traced_spec(self, *args, **kwargs)
@@ -94,9 +167,16 @@ class TokenEmbedding(keras.layers.Layer):
             "width": self.width,
             "pad_id": self.pad_id,
             "scale": self.scale,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "embeddings_regularizer": keras.regularizers.serialize(self.embeddings_regularizer),
+            "embeddings_constraint": keras.constraints.serialize(self.embeddings_constraint),
+            "lora_rank": self.lora_rank,
+            "lora_alpha": self.lora_alpha,
+            "quantization_config": keras.saving.serialize_keras_object(self.quantization_config),
         }
-        return {**super().get_config(), **own}
+        # not the parent's: the sizes have other names there
+        return {**super(keras.layers.Embedding, self).get_config(), **own}
 
 
-def _are_ids(inputs: Tensor) -> bool:
-    return "int" in keras.backend.standardize_dtype(inputs.dtype)
+def _are_floats(inputs: Any) -> bool:
+    return hasattr(inputs, "dtype") and keras.backend.is_float_dtype(inputs.dtype)

@@ -21,7 +21,7 @@ def causal_mask(length: int | Tensor) -> Tensor:
             "keras.Input a length, or make the mask inside a layer's call."
         )
     positions = ops.arange(length)
-    return ops.greater_equal(positions[None, :, None], positions[None, None, :])
+    return ops.greater_equal(ops.expand_dims(positions, (0, 2)), ops.expand_dims(positions, (0, 1)))
 
 
 def both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
@@ -40,11 +40,11 @@ def heads_mask(attention_mask: Tensor | None, padding: Tensor | None, scores_sha
     """
     if padding is not None:
         _check_padding(padding, scores_shape)
-        padding = padding[:, None, None, :]
+        padding = ops.expand_dims(padding, (1, 2))
     if attention_mask is not None:
         attention_mask = checked(attention_mask, scores_shape)
         if len(attention_mask.shape) == 3:
-            attention_mask = attention_mask[:, None]
+            attention_mask = ops.expand_dims(attention_mask, 1)
     return both(attention_mask, padding)
 
 

@@ -8,6 +8,8 @@ import pytest
 import keras_transformer as kt
 from tests.keras_transformer.layers.cases import CASES, VOCABULARY, WIDTH, X, every, same
 
+serialized = keras.saving.serialize_keras_object
+
 CHANGED = {
     "num_layers": 3,
     "num_heads": 4,
@@ -26,6 +28,12 @@ CHANGED = {
     "width": 4,
     "pad_id": 3,
     "scale": False,
+    "embeddings_initializer": serialized(keras.initializers.Constant(2.0)),
+    "embeddings_regularizer": serialized(keras.regularizers.L2(0.5)),
+    "embeddings_constraint": None,  # LoRA has none
+    "lora_rank": 2,
+    "lora_alpha": 4,
+    "quantization_config": None,
     "name": "mine",
     "trainable": False,
     "dtype": "mixed_bfloat16",

@@ -1,0 +1,31 @@
+"""Checks of the arguments that layers share: sizes and rates."""
+
+import numbers
+from typing import Any
+
+
+def check_sizes(**sizes: Any) -> None:
+    """Refuse a size that is not a whole number of at least 1."""
+    for name, size in sizes.items():
+        if not isinstance(size, numbers.Integral) or isinstance(size, bool):
+            remedy = f" Try {name}={int(size)}." if isinstance(size, float) and size.is_integer() else ""
+            raise ValueError(f"{name} must be a whole number of at least 1; got {size!r}.{remedy}")
+        if size < 1:
+            raise ValueError(f"{name} must be at least 1; got {size}.")
+
+
+def check_rates(**rates: Any) -> None:
+    """Refuse a dropout rate outside [0, 1)."""
+    for name, rate in rates.items():
+        if not (_is_number(rate) and 0 <= rate < 1):
+            raise ValueError(f"{name} must be at least 0 and below 1, the share to drop; got {rate!r}.")
+
+
+def check_epsilon(epsilon: Any) -> None:
+    """Refuse an epsilon that is not a number above 0."""
+    if not (_is_number(epsilon) and epsilon > 0):
+        raise ValueError(f"epsilon must be above 0, such as 1e-5; got {epsilon!r}.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
