@@ -1,6 +1,7 @@
 """The translation model: a plain Keras model whose steps are its call, saved whole and in float32."""
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -139,6 +140,68 @@ def test_it_is_trained_by_plain_fit_on_ids(small: Network) -> None:
     assert losses[-1] < 0.05
     said = model.predict(inputs, verbose=0).argmax(-1)
     assert said[labels != 0].tolist() == labels[labels != 0].tolist()
+
+
+TEXT_GIVEN = (
+    'TranslationModel reads {"source": ids, "target": ids}; got text. text_batches(pairs, model.tokenizer) '
+    "makes what fit and evaluate read from pairs of texts, and model.translate(texts) translates."
+)
+SOURCES, TARGETS = ["Merci.", "Non."], ["Thanks.", "No."]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model: model.fit(np.array(SOURCES), np.array(TARGETS)),
+        lambda model: model.fit(np.array(SOURCES, object), np.array(TARGETS, object)),
+        lambda model: model.fit(SOURCES, TARGETS),
+        lambda model: model.fit(list(zip(SOURCES, TARGETS, strict=True))),
+        lambda model: model.fit({"source": np.array(SOURCES), "target": np.array(TARGETS)}),
+        lambda model: model.fit(tf.data.Dataset.from_tensor_slices((SOURCES, TARGETS)).batch(2)),
+        lambda model: model.evaluate(np.array(SOURCES), np.array(TARGETS)),
+        lambda model: model.predict(SOURCES),
+        lambda model: model(SOURCES),
+        lambda model: model(tf.constant(SOURCES)),
+        lambda model: model({"source": SOURCES, "target": TARGETS}),
+    ],
+)
+def test_text_where_ids_are_read_is_told_with_the_remedy(small: Network, use: object) -> None:
+    model = built(small, 30)
+    model.compile("adam", LabelSmoothedCrossEntropy())
+    with pytest.raises(TypeError) as told:
+        use(model)
+    assert str(told.value) == TEXT_GIVEN
+
+
+@pytest.mark.parametrize(
+    ("inputs", "got"),
+    [
+        (ids(2, 3, 30), "got a ndarray."),
+        ({"target": ids(2, 3, 30)}, "got a dictionary with the names 'target'."),
+        ({"src": ids(2, 3, 30), "tgt": ids(2, 3, 30)}, "got a dictionary with the names 'src', 'tgt'."),
+    ],
+)
+def test_inputs_of_other_names_are_told(small: Network, inputs: object, got: str) -> None:
+    model = built(small, 30)
+    model.compile("adam", LabelSmoothedCrossEntropy())
+    with pytest.raises(TypeError, match=re.escape(got)):
+        model(inputs)
+    with pytest.raises(TypeError, match=r'reads \{"source": ids, "target": ids\}; got a '):
+        model.fit(inputs, ids(2, 3, 30), verbose=0)
+
+
+def test_a_preset_without_its_tokenizer_is_told_with_the_remedy() -> None:
+    with pytest.raises(TypeError) as told:
+        TranslationModel.from_preset("tiny", tokenizer=None)
+    assert str(told.value) == (
+        "tokenizer must be a Tokenizer, which sets the vocabulary's size; got None. Make one with "
+        "Tokenizer.train(pairs). For a model of ids alone call "
+        "TranslationModel(Network.from_preset('tiny'), source_vocabulary=...)."
+    )
+    with pytest.raises(
+        TypeError, match=r"^network must be a Network; got 'tiny'\. TranslationModel\.from_preset"
+    ):
+        TranslationModel("tiny", 30)
 
 
 def test_dropout_acts_in_fit_and_nowhere_else() -> None:
