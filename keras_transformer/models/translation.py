@@ -223,7 +223,7 @@ class TranslationModel(keras.Model):
 
         A text of several sentences is divided as the model's `lengths` say, and a blank one stays blank.
         """
-        from keras_transformer.models.translate import translate  # noqa: PLC0415  (the loop is TensorFlow's)
+        from keras_transformer.models.translate import translate  # noqa: PLC0415  (it loads ONNX Runtime)
 
         return translate(self, texts, beam, length_penalty)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import keras
 import numpy as np
+import pytest
 
 from keras_transformer import LabelSmoothedCrossEntropy, Tokenizer, TranslationModel, text_batches
 from keras_transformer.models.loops import Search, looped
@@ -42,3 +43,11 @@ def test_it_learns_translates_scores_and_is_saved(tmp_path: Path) -> None:
 
     model.save(tmp_path / "model.keras")
     assert TranslationModel.load(tmp_path).translate(["un chien"]) == ["a dog"]
+
+
+@pytest.mark.skipif(keras.backend.backend() == "tensorflow", reason="a run is trained on TensorFlow")
+def test_a_run_on_another_backend_is_refused_before_any_work() -> None:
+    from keras_transformer.training.trainer import Trainer, TrainingError
+
+    with pytest.raises(TrainingError, match=f"the backend of this process is {keras.backend.backend()}"):
+        Trainer(None, None)
