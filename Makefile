@@ -82,9 +82,10 @@ lint: .venv/installed  ## ruff, strict mypy, which way imports point, and buf fo
 	.venv-backends/bin/pip install --quiet --constraint constraints.txt --editable '.[dev,backends]'
 	@touch $@
 
-test-backends: .venv-backends/installed  ## the layer tests on each Keras backend
+test-backends: .venv-backends/installed  ## the layers and the translation model on each Keras backend
 	for backend in tensorflow jax torch; do \
-		KERAS_BACKEND=$$backend .venv-backends/bin/python -m pytest tests/keras_transformer/layers || exit 1; \
+		KERAS_BACKEND=$$backend .venv-backends/bin/python -m pytest tests/keras_transformer/layers \
+			tests/keras_transformer/models/test_backends.py || exit 1; \
 	done
 
 .venv/bench-installed: .venv/installed

@@ -14,6 +14,7 @@ from ctranslate2.specs.common_spec import Activation
 
 from keras_transformer.files import making
 from keras_transformer.layers import MultiHeadAttention, MultiHeadSelfAttention, TokenEmbedding
+from keras_transformer.models.packed import unlike_network
 from keras_transformer.models.translation import TranslationModel
 
 ACTIVATIONS = {"relu": Activation.RELU, "gelu": Activation.GELU, "silu": Activation.SWISH}
@@ -51,6 +52,9 @@ def write_with_vocabulary(
 
 
 def _spec(model: TranslationModel) -> Any:
+    refused = unlike_network(model)
+    if refused:
+        raise ValueError(refused)
     network = model.network
     if network.activation not in ACTIVATIONS:
         raise ValueError(

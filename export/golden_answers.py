@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from export.golden import Golden
 from export.golden_sentences import Sentence
-from keras_transformer.models.loops import Search, looped
+from keras_transformer.models.loops import Loop, Search, looped
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.batches import padded
 from keras_transformer.text.tokenizer import Tokenizer
@@ -32,7 +32,7 @@ def golden_answers(
     rows = tokenizer.encode_source([each.source for each in sentences], longest)
     search = Search(tokenizer.bos_id, tokenizer.eos_id)
     said = [ids for (ids,) in looped(model, rows, search, longest, batch_tokens=BATCH_TOKENS)]
-    del model.loops[search]  # its graphs are large, and nobody asks it again
+    model.derived.drop(Loop, search)  # its graphs are large, and nobody asks it again
     texts = tokenizer.decode_target(said)
     figures = _figures(model, rows, said, tokenizer.bos_id)
     return [

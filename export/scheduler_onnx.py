@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
+from keras_transformer.models.packed import refusal
 from keras_transformer.models.translation import TranslationModel
-from keras_transformer.onnx.networks import decoder, encoder, refusal
+from keras_transformer.onnx.networks import decoder, encoder
 from keras_transformer.onnx.products import Float32, Products
 
 
 def write_scheduler_onnx(model: TranslationModel, directory: Path, products: Products | None = None) -> None:
     """Both, or what a precision other than float32 calls them."""
     products = products or Float32()
-    refused = refusal(model.network)
+    refused = refusal(model)
     if refused:
         raise ValueError(refused)
     for make in (encoder, decoder):  # one after the other: large weights are in memory once

@@ -1,4 +1,4 @@
-"""The searches over a model's own `encode` and `step`, as one TensorFlow graph for batches of every shape.
+"""The searches over a model's own `encode` and `step`, compiled by the Keras backend in use.
 
 An export learns its golden answers here. A model that speaks does so where it can in ONNX Runtime
 (`models/packed.py`), and here where its step is its own, or its network none that has graphs there.
@@ -7,13 +7,15 @@ An export learns its golden answers here. A model that speaks does so where it c
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import keras
 import numpy as np
-import tensorflow as tf
+from keras import ops
 from numpy.typing import NDArray
 
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.greedy import greedy
 from keras_transformer.decoding.lengths import like_lengths, longest_answer
+from keras_transformer.models.traced import traced
 from keras_transformer.text.batches import padded
 
 if TYPE_CHECKING:
@@ -40,17 +42,15 @@ class Loop:
     def __init__(self, model: "TranslationModel", search: Search) -> None:
         self.model = model
         self.search = search
-        ids, limits = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)
-        graph = tf.function(self._decode, input_signature=[ids, limits, ids], autograph=False)
-        self._run = graph.get_concrete_function()
+        self._run = traced(model, self._decode, 2, 1, 2, 0)
 
     def __call__(self, source: Ids, limits: Ids, prefix: Ids) -> Ids:
         """(B, S) ids, (B,) the most tokens of each row, (B, P) what it begins with -> (B, beam, L) ids."""
-        return self._run(tf.constant(source), tf.constant(limits), tf.constant(prefix)).numpy()
+        return self._run(source, limits, prefix, int(limits.max()))
 
-    def _decode(self, source: Any, limits: Any, prefix: Any) -> Any:
+    def _decode(self, source: Any, limits: Any, prefix: Any, longest: Any) -> Any:
         model, search = self.model, self.search
-        longest, batch = tf.reduce_max(limits), tf.shape(source)[0]
+        batch = ops.shape(source)[0]
         if search.beam == 1:
             state = model.encode(source, longest)
             ids = greedy(model.step, state, batch, longest, search.start_id, search.end_id, limits, prefix)
@@ -81,9 +81,7 @@ def looped(
     batch_tokens: int = BATCH_TOKENS,
 ) -> list[list[list[int]]]:
     """For each row of source ids its answers, the best first, of `most` tokens at most."""
-    if search not in model.loops:
-        model.loops[search] = Loop(model, search)
-    loop = model.loops[search]
+    loop = model.derived.get(Loop, search)
     found: list[list[list[int]]] = [[] for _ in rows]
     for chosen in like_lengths(rows, batch_tokens // search.beam, search.end_id):
         source = padded([rows[row] for row in chosen], len(rows[chosen[0]]))
@@ -103,13 +101,13 @@ def _said(ids: Ids, end_id: int) -> list[int]:
 
 def repeated(state: "DecodingState", times: int) -> "DecodingState":
     """Every row `times` times, beside each other."""
-    cache = tf.nest.map_structure(lambda rows: tf.repeat(rows, times, axis=0), state.cache)
+    cache = keras.tree.map_structure(lambda rows: ops.repeat(rows, times, axis=0), state.cache)
     return state._replace(cache=cache)
 
 
 def reordered(state: "DecodingState", rows: Any) -> "DecodingState":
     """The target's keys and values of these rows. Beams of one row share its memory, so that stays."""
-    return with_target(state, lambda part: tf.gather(part, rows))
+    return with_target(state, lambda part: ops.take(part, rows, axis=0))
 
 
 def with_target(state: "DecodingState", change: Callable[[Any], Any]) -> "DecodingState":

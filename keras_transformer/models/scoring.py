@@ -6,8 +6,9 @@ B batch, S source length, T target length.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import tensorflow as tf
+from keras import ops
 
+from keras_transformer.models.traced import traced
 from keras_transformer.text.batches import padded
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ class Scorer:
 
     def __init__(self, model: "TranslationModel") -> None:
         self.model = model
-        ids = tf.TensorSpec((None, None), tf.int32)
-        self._run = tf.function(self._score, input_signature=[ids, ids, ids], autograph=False)
+        self._run = traced(model, self._score, 2, 2, 2)
 
     def __call__(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], start_id: int) -> list[Scored]:
         """For each source its answer as it was said, the end included where it has one."""
@@ -41,14 +41,14 @@ class Scorer:
             labels = padded(answers, max(map(len, answers)))
             given = padded([[start_id, *answer[:-1]] for answer in answers], labels.shape[1])
             found = self._run(padded(sources, max(map(len, sources))), given, labels)
-            for place, log_probs, looks in zip(chosen, *(part.numpy() for part in found), strict=True):
+            for place, log_probs, looks in zip(chosen, *found, strict=True):
                 length = len(pairs[place][1])
                 scored[place] = Scored(log_probs[:length].tolist(), looks[:length].tolist())
         return [scored[place] for place in range(len(pairs))]
 
     def _score(self, source: Any, given: Any, labels: Any) -> Any:
         logits, attention = self.model.attend({"source": source, "target": given})
-        log_probs = tf.nn.log_softmax(tf.cast(logits, tf.float32))
+        log_probs = ops.log_softmax(ops.cast(logits, "float32"))
         # the layer before the last is known to align best; its heads together
-        looks = tf.reduce_mean(attention.cross[-2:][0], axis=1)
-        return tf.gather(log_probs, labels, batch_dims=2), tf.argmax(looks, axis=-1, output_type=tf.int32)
+        looks = ops.mean(attention.cross[-2:][0], axis=1)
+        return ops.take_along_axis(log_probs, labels[..., None], axis=-1)[..., 0], ops.argmax(looks, axis=-1)

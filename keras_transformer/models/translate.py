@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from keras_transformer.models.inputs import check_search, texts_of
 from keras_transformer.models.loops import Rows, Search, looped
-from keras_transformer.models.packed import Packed
+from keras_transformer.models.packed import Packed, refusal
 from keras_transformer.models.scoring import Scorer
 from keras_transformer.models.translation import TranslationModel
-from keras_transformer.onnx.networks import refusal
 from keras_transformer.text.sentences import divided
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -27,7 +27,8 @@ def translate(
     model: TranslationModel, texts: Sequence[str], beam: int = 1, length_penalty: float = 1.0
 ) -> list[str]:
     """The best answer to each text, in the order given; one of several sentences is put together again."""
-    count = _tokenizer(model, texts).count_source
+    texts = texts_of(texts)
+    count = _tokenizer(model).count_source
     whole = [divided(text, count, model.lengths) for text in texts]
     sentences = [sentence for parts in whole for sentence in parts.texts]
     found = iter(translate_sentences(model, sentences, beam, length_penalty))
@@ -56,18 +57,18 @@ def hypotheses(
 
     An answer begins with its text's prefix. It ends after max_tokens, said or 2 S + 10 for S source tokens.
     """
+    texts = texts_of(texts, "hypotheses")
     tokenizer, rows = _encoded(model, texts)
     search = Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty)
     begins: Rows | None = None
     if prefixes is not None:
+        prefixes = texts_of(prefixes, "prefixes")
         if len(prefixes) != len(texts):
             raise ValueError(f"a prefix for each text is needed; got {len(prefixes)} for {len(texts)} texts.")
         begins = [ids[:-1] for ids in tokenizer.encode_target(prefixes)]
     found = search_ids(model, rows, search, max_tokens, begins)
     pairs = [(row, answer) for row, answers in zip(rows, found, strict=True) for answer in answers]
-    if model.scorer is None:
-        model.scorer = Scorer(model)
-    scored = iter(model.scorer(pairs, tokenizer.bos_id))
+    scored = iter(model.derived.get(Scorer)(pairs, tokenizer.bos_id))
 
     def hypothesis(answer: list[int]) -> Hypothesis:
         log_probs, alignment = next(scored)
@@ -94,23 +95,14 @@ def search_ids(
     """For each row of source ids its answers, the best first, each with its end if it came to one.
 
     A row may have so many tokens as it would have alone, whatever stands beside it. One that says nothing but
-    its end has nothing to translate, and no answer. They come from ONNX Runtime; TensorFlow gives those of a
-    network that it cannot take, and of a subclass, whose step may be its own.
+    its end has nothing to translate, and no answer. They come from ONNX Runtime, or from the loop over the
+    layers where a model has no graphs there: an unusual network, quantized layers, a subclass.
     """
-    if search.beam < 1:
-        raise ValueError(f"beam must be at least 1; got {search.beam}.")
-    if max_tokens is not None and max_tokens < 1:
-        raise ValueError(f"max_tokens must be at least 1; got {max_tokens}.")
+    check_search(search.beam, search.length_penalty, max_tokens)
     most = min(max_tokens or model.network.max_length, model.network.max_length)
-    if type(model) is TranslationModel and refusal(model.network) is None:
-        return _packed(model).search(rows, search, most, prefixes)
+    if refusal(model) is None:
+        return model.derived.get(Packed).search(rows, search, most, prefixes)
     return looped(model, rows, search, most, prefixes)
-
-
-def _packed(model: TranslationModel) -> Packed:
-    if model.packed is None:
-        model.packed = Packed(model)
-    return model.packed
 
 
 def _best(answers: list[list[int]]) -> list[int]:
@@ -118,13 +110,11 @@ def _best(answers: list[list[int]]) -> list[int]:
 
 
 def _encoded(model: TranslationModel, texts: Sequence[str]) -> tuple[Tokenizer, list[list[int]]]:
-    tokenizer = _tokenizer(model, texts)
-    return tokenizer, tokenizer.encode_source(texts, model.network.max_length)
+    tokenizer = _tokenizer(model)
+    return tokenizer, tokenizer.encode_source(texts_of(texts), model.network.max_length)
 
 
-def _tokenizer(model: TranslationModel, texts: Sequence[str]) -> Tokenizer:
-    if isinstance(texts, str):
-        raise TypeError(f"translate takes a list of texts; got the text {texts[:40]!r}. Put it into a list.")
+def _tokenizer(model: TranslationModel) -> Tokenizer:
     if model.tokenizer is None:
         raise ValueError("this model has no tokenizer: create it with tokenizer=... to translate text.")
     return model.tokenizer

@@ -3,7 +3,7 @@
 B batch, S source length, T target length, D width, V target vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -18,9 +18,12 @@ from keras_transformer.layers import (
 )
 from keras_transformer.layers.decoder import DecoderCache
 from keras_transformer.layers.tensor import Shape, Tensor
+from keras_transformer.models.inputs import holds_text, without_text, wrong_inputs
 from keras_transformer.models.network import Network
+from keras_transformer.models.traced import Derived
 from keras_transformer.text.sentences import UNKNOWN, Lengths
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training import adam, loss, schedule  # noqa: F401  (a saved model may hold them)
 
 if TYPE_CHECKING:
     from keras_transformer.models.translate import Hypothesis
@@ -64,6 +67,11 @@ class TranslationModel(keras.Model):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
+        if not isinstance(network, Network):
+            raise TypeError(
+                f"network must be a Network; got {network!r}. "
+                'TranslationModel.from_preset("tiny", tokenizer=...) makes a model of a preset.'
+            )
         super().__init__(**kwargs)
         self.network = network
         self.source_vocabulary = source_vocabulary
@@ -71,9 +79,7 @@ class TranslationModel(keras.Model):
         self.tokenizer = tokenizer
         self.lengths = lengths
         self.seed = seed
-        self.loops: dict[Any, Any] = {}  # decoding loops, by what they search for
-        self.packed: Any = None
-        self.scorer: Any = None
+        self.derived = Derived(self)
         policy = self.dtype_policy
 
         def embedding(vocabulary: int, name: str) -> TokenEmbedding:
@@ -111,6 +117,12 @@ class TranslationModel(keras.Model):
         **changes: Any,
     ) -> Self:
         """tiny, small or base, with the tokenizer's vocabulary; `changes` are fields of the Network."""
+        if not isinstance(tokenizer, Tokenizer):
+            raise TypeError(
+                f"tokenizer must be a Tokenizer, which sets the vocabulary's size; got {tokenizer!r}. "
+                "Make one with Tokenizer.train(pairs). For a model of ids alone call "
+                f"TranslationModel(Network.from_preset({preset!r}), source_vocabulary=...)."
+            )
         target = None if tokenizer.joint else tokenizer.target_size
         network = Network.from_preset(preset, **changes)
         model = cls(network, tokenizer.source_size, target, tokenizer, lengths, seed, dtype=dtype)
@@ -149,16 +161,25 @@ class TranslationModel(keras.Model):
         self.decoder.build(vectors, vectors)
         self.built = True
 
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(inputs, Mapping) or not {"source", "target"} <= inputs.keys() or holds_text(inputs):
+            raise TypeError(wrong_inputs(inputs))
+        return super().__call__(inputs, *args, **kwargs)
+
+    def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return super().fit(without_text(x), *args, **kwargs)
+
+    def evaluate(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return super().evaluate(without_text(x), *args, **kwargs)
+
+    def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        return super().predict(without_text(x), *args, **kwargs)
+
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
         """{"source": (B, S), "target": (B, T)} -> logits (B, T, V).
 
         Keras tells a model that it trains only if it asks, with `training`; the layers hear it from there.
         """
-        if not isinstance(inputs, dict):
-            raise TypeError(
-                'this model reads {"source": ids, "target": ids}; got text, or something else without those '
-                "names. text_batches(pairs, model.tokenizer) makes what fit reads from pairs of texts."
-            )
         return self.attend(inputs)[0]
 
     def attend(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Attention]:
@@ -202,7 +223,7 @@ class TranslationModel(keras.Model):
 
         A text of several sentences is divided as the model's `lengths` say, and a blank one stays blank.
         """
-        from keras_transformer.models.translate import translate  # noqa: PLC0415  (the loop is TensorFlow's)
+        from keras_transformer.models.translate import translate  # noqa: PLC0415  (it loads ONNX Runtime)
 
         return translate(self, texts, beam, length_penalty)
 
@@ -211,6 +232,23 @@ class TranslationModel(keras.Model):
         from keras_transformer.models.translate import hypotheses  # noqa: PLC0415
 
         return hypotheses(self, texts, **options)
+
+    def export(self, filepath: str | Path, format: str = "tf_saved_model", **options: Any) -> None:  # noqa: A002
+        """Export `call`, ids to logits, as Keras exports any model: "tf_saved_model", "onnx", "litert", ...
+
+        Batch and lengths are dynamic unless input_signature says otherwise. A version directory, with the
+        search, the tokenizer and every runtime's files, is written by `keras-transformer export`.
+
+        Args:
+            filepath: Where to; ".tflite" at its end for "litert".
+            format: Of keras.Model.export.
+            **options: Others of keras.Model.export.
+        """
+        ids = {
+            name: keras.InputSpec(shape=(None, None), dtype="int32", name=name)
+            for name in ("source", "target")
+        }
+        super().export(filepath, format=format, **{"input_signature": [ids], **options})
 
     def get_config(self) -> dict[str, Any]:
         own = {

@@ -3,15 +3,23 @@
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from keras_transformer.layers.tensor import Tensor
 
 
+@keras.saving.register_keras_serializable(package="keras_transformer")
 class Adam(keras.optimizers.Adam):
-    """keras.optimizers.Adam without its amsgrad: the same numbers, and the first step seconds sooner."""
+    """keras.optimizers.Adam without its amsgrad: the same numbers, and the first step seconds sooner.
+
+    On a backend other than TensorFlow it is Keras' own.
+    """
 
     def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
+        if keras.backend.backend() != "tensorflow":
+            super().update_step(gradient, variable, learning_rate)
+            return
+        import tensorflow as tf  # noqa: PLC0415
+
         place = self._get_variable_index(variable)
         step = tf.cast(self.iterations + 1, tf.float32)
         tf.raw_ops.ResourceApplyAdam(

@@ -3,10 +3,11 @@
 B batch, T length, V vocabulary.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
-import tensorflow as tf
+from keras import ops
 
 from keras_transformer.layers.tensor import Tensor
 
@@ -26,7 +27,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         self.smoothing = smoothing
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        return smoothed_cross_entropy(y_true, y_pred, tf.constant(self.smoothing, tf.float32))
+        return smoothed_cross_entropy(y_true, y_pred, ops.convert_to_tensor(self.smoothing, dtype="float32"))
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "smoothing": self.smoothing}
@@ -36,41 +37,57 @@ def smoothed_cross_entropy(labels: Tensor, logits: Tensor, smoothing: Tensor) ->
     """(B, T), (B, T, V) -> the loss of each token (B, T), 0 where the label is padding.
 
     Its gradient is written by hand: it keeps the logits and a number a token, and computes the
-    probabilities again, where TensorFlow's keeps them all, as large as the logits.
+    probabilities again, where a backend's own keeps them all, as large as the logits.
     """
-    labels = tf.cast(labels, tf.int32)
+    labels = ops.cast(labels, "int32")
 
-    @tf.custom_gradient
+    @ops.custom_gradient
     def of(logits: Tensor) -> Any:
         loss, normaliser = _loss(labels, logits, smoothing)
-        return loss, lambda upstream: _gradient(labels, logits, smoothing, normaliser, upstream)
+
+        def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
+            # PyTorch passes upstream by name, behind what `of` was called with; the others pass it alone
+            return _gradient(labels, logits, smoothing, normaliser, args[0] if upstream is None else upstream)
+
+        return loss, gradient
 
     return of(logits)
 
 
-# XLA for these lines alone: fused, the passes over the (tokens, V) logits, forward and back, take an
-# eighth of the time that TensorFlow's kernels take one after the other (docs/decisions/loss-under-xla.md).
-@tf.function(jit_compile=True, reduce_retracing=True)
+def _under_xla(function: Callable[..., Any]) -> Callable[..., Any]:
+    """On TensorFlow, XLA for these lines alone. JAX compiles the whole step.
+
+    Fused, the passes over the (tokens, V) logits, forward and back, take an eighth of the time that
+    TensorFlow's kernels take one after the other (docs/decisions/loss-under-xla.md).
+    """
+    if keras.backend.backend() != "tensorflow":
+        return function
+    import tensorflow as tf  # noqa: PLC0415
+
+    return tf.function(function, jit_compile=True, reduce_retracing=True)
+
+
+@_under_xla
 def _loss(labels: Tensor, logits: Tensor, smoothing: Tensor) -> tuple[Tensor, Tensor]:
     """-> loss (B, T), log of the sum of exp(logits) (B, T, 1)."""
-    logits = tf.cast(logits, tf.float32)
-    normaliser = tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
-    loss = tf.reduce_sum(_expected(labels, logits, smoothing) * (normaliser - logits), axis=-1)
-    return tf.where(labels == 0, 0.0, loss), normaliser
+    logits = ops.cast(logits, "float32")
+    normaliser = ops.logsumexp(logits, axis=-1, keepdims=True)
+    loss = ops.sum(_expected(labels, logits, smoothing) * (normaliser - logits), axis=-1)
+    return ops.where(labels == 0, 0.0, loss), normaliser
 
 
-@tf.function(jit_compile=True, reduce_retracing=True)
+@_under_xla
 def _gradient(
     labels: Tensor, logits: Tensor, smoothing: Tensor, normaliser: Tensor, upstream: Tensor
 ) -> Tensor:
     """What comes back for each loss (B, T) -> for each logit: probability - expected, times that."""
-    probability = tf.exp(tf.cast(logits, tf.float32) - normaliser)
-    upstream = tf.where(labels == 0, 0.0, upstream)[..., None]
-    return tf.cast((probability - _expected(labels, logits, smoothing)) * upstream, logits.dtype)
+    probability = ops.exp(ops.cast(logits, "float32") - normaliser)
+    upstream = ops.where(labels == 0, 0.0, upstream)[..., None]
+    return ops.cast((probability - _expected(labels, logits, smoothing)) * upstream, logits.dtype)
 
 
 def _expected(labels: Tensor, logits: Tensor, smoothing: Tensor) -> Tensor:
     """q, (B, T, V); under XLA it never exists in memory."""
-    vocabulary = tf.shape(logits)[-1]
-    spread = smoothing / tf.cast(vocabulary, tf.float32)
-    return tf.one_hot(labels, vocabulary, on_value=1.0 - smoothing + spread, off_value=spread)
+    vocabulary = ops.shape(logits)[-1]
+    spread = smoothing / ops.cast(vocabulary, "float32")
+    return ops.where(labels[..., None] == ops.arange(vocabulary), 1.0 - smoothing + spread, spread)

@@ -42,6 +42,12 @@ class Trainer:
     """A prepared run directory, trained to its end from wherever it stands."""
 
     def __init__(self, run: Run, recipe: Recipe) -> None:
+        backend = keras.backend.backend()
+        if backend != "tensorflow":
+            raise TrainingError(
+                f"a run is trained with Keras on TensorFlow; the backend of this process is {backend}. Set "
+                "KERAS_BACKEND=tensorflow, or train with fit in Python, which every backend has."
+            )
         self.run = run
         self.recipe = recipe
         self.tokenizer = Tokenizer.load(run.tokenizer)

@@ -1,6 +1,7 @@
 """Texts through a model: each gets its own answer, whatever stands beside it."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from keras_transformer import TranslationModel
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.loops import Search, looped
 from keras_transformer.models.network import Network
+from keras_transformer.models.packed import Packed
 from keras_transformer.models.translate import search_ids, translate_ids, translate_sentences
 from keras_transformer.text.batches import padded
 from keras_transformer.text.corpus import Pair
@@ -145,13 +147,77 @@ def test_as_long_as_no_weight_changes_the_weights_are_laid_out_once(model: Trans
     assert own.translate(["Non."]) == said[1:]
     own.set_weights(own.get_weights())  # the same numbers
     assert own.translate(["Merci."]) == said[:1]
-    assert own.packed.made == 2  # the encoder and the decoder
+    assert own.derived.get(Packed).made == 2  # the encoder and the decoder
     bias = own.decoder.blocks[0].feed_forward.outer.bias
     bias.assign_add(8.0 * np.arange(bias.shape[0]))
     assert own.translate(["Merci."]) != said[:1]
     bias.assign_sub(8.0 * np.arange(bias.shape[0]))
     assert own.translate(["Merci."]) == said[:1]
-    assert own.packed.made == 3 * 2
+    assert own.derived.get(Packed).made == 3 * 2
+
+
+def step_by_step(model: TranslationModel, row: list[int], most: int) -> list[int]:
+    """What the model's own steps say, one after the other, without anything compiled."""
+    state = model.encode(np.array([row], np.int32), most)
+    said = [START]
+    for position in range(most):
+        logits, state = model.step(keras.ops.convert_to_tensor(said[-1:]), position, state)
+        said.append(int(keras.ops.argmax(logits[0])))
+        if said[-1] == END:
+            break
+    return said[1:]
+
+
+def adapt(model: TranslationModel) -> None:
+    """Give every product a change of low rank, as a fine-tuning with LoRA leaves it."""
+    rng = np.random.default_rng(1)
+    for layer in model._flatten_layers():
+        if isinstance(layer, keras.layers.Dense):
+            layer.enable_lora(2)
+            layer.lora_kernel_b.assign(rng.normal(0, 1, layer.lora_kernel_b.shape))
+
+
+def quantize(model: TranslationModel) -> None:
+    model.quantize("int8", filters=lambda layer: isinstance(layer, keras.layers.Dense))
+
+
+@pytest.mark.parametrize("change", [adapt, quantize], ids=["enable_lora", "quantize"])
+def test_other_variables_in_the_layers_change_what_is_said(
+    model: TranslationModel, rows: list[list[int]], pairs: list[Pair], change: Callable[[Any], None]
+) -> None:
+    own, search, text = model.with_policy("float32"), Search(START, END), pairs[0].source
+    before = search_ids(own, rows[:8], search, 12)
+    looped(own, rows[:2], search, 12)
+    scores = own.hypotheses([text], max_tokens=6)[0][0].log_probs
+    change(own)
+    stepped = [[step_by_step(own, row, 12)] for row in rows[:8]]
+    assert search_ids(own, rows[:8], search, 12) == looped(own, rows[:8], search, 12) == stepped
+    (answer,) = own.hypotheses([text], max_tokens=6)[0]
+    given = np.array([[START, *answer.tokens[:5]]], np.int32)
+    logits = own({"source": np.array(rows[:1], np.int32), "target": given})
+    log_probs = keras.ops.convert_to_numpy(keras.ops.log_softmax(logits))[0]
+    np.testing.assert_allclose(answer.log_probs, log_probs[range(6), answer.tokens], rtol=0, atol=1e-4)
+    assert scores != answer.log_probs
+    if change is adapt:
+        assert stepped != before
+        for layer in own._flatten_layers():
+            if isinstance(layer, keras.layers.Dense):
+                layer.lora_kernel_b.assign(keras.ops.zeros_like(layer.lora_kernel_b))
+        assert search_ids(own, rows[:8], search, 12) == before
+
+
+def test_graphs_of_float_weights_are_not_made_of_quantized_layers(
+    model: TranslationModel, tmp_path: Path
+) -> None:
+    from export.ctranslate2_format import write_ctranslate2
+    from export.scheduler_onnx import write_scheduler_onnx
+
+    own = model.with_policy("float32")
+    quantize(own)
+    for write in (write_scheduler_onnx, write_ctranslate2):
+        with pytest.raises(ValueError, match=r"feed_forward/\w+ is quantized to int8; .* float weights"):
+            write(own, tmp_path / "version")
+        assert not (tmp_path / "version").exists()
 
 
 class Contrary(TranslationModel):
@@ -230,6 +296,30 @@ def test_one_text_in_place_of_a_list_is_told(model: TranslationModel) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("texts", "shown"),
+    [
+        ([None], "number 1 is None"),
+        (["Oui.", b"Non."], "number 2 is b'Non.'"),
+        (None, "got None"),
+        (5, "got 5"),
+    ],
+)
+def test_what_is_no_text_is_told_with_its_number(model: TranslationModel, texts: Any, shown: str) -> None:
+    for method, name in ((model.translate, "translate"), (model.hypotheses, "hypotheses")):
+        with pytest.raises(TypeError) as told:
+            method(texts)
+        assert str(told.value) == f"{name} takes a list of texts; {shown}."
+
+
+def test_texts_may_come_as_any_iterable(model: TranslationModel) -> None:
+    texts = ["Merci.", "Non."]
+    assert (
+        model.translate(text for text in texts) == model.translate(np.array(texts)) == model.translate(texts)
+    )
+    assert model.hypotheses(iter(texts)) == model.hypotheses(texts)
+
+
 def test_without_a_tokenizer_text_is_refused_with_the_remedy() -> None:
     model = TranslationModel(Network(1, 1, 8, 8, 2), 30)
     model.build()
@@ -293,12 +383,17 @@ def test_an_answer_begins_as_it_is_told_and_ends_at_max_tokens(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beam": 0}, "beam must be at least 1; got 0."),
-        ({"max_tokens": 0}, "max_tokens must be at least 1; got 0."),
+        ({"beam": 0}, "beam must be a whole number of at least 1; got 0."),
+        ({"beam": "4"}, "beam must be a whole number of at least 1; got '4'."),
+        ({"beam": 2.0}, "beam must be a whole number of at least 1; got 2.0."),
+        ({"max_tokens": 0}, "max_tokens must be a whole number of at least 1; got 0."),
+        ({"max_tokens": "9"}, "max_tokens must be a whole number of at least 1; got '9'."),
+        ({"length_penalty": "1"}, "length_penalty must be a finite number; got '1'."),
+        ({"length_penalty": float("nan")}, "length_penalty must be a finite number; got nan."),
     ],
 )
 def test_options_out_of_range_are_told(
-    model: TranslationModel, options: dict[str, int], message: str
+    model: TranslationModel, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError) as told:
         model.hypotheses(["Oui."], **options)

@@ -1,6 +1,7 @@
 """The translation model: a plain Keras model whose steps are its call, saved whole and in float32."""
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -16,8 +17,11 @@ from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.adam import Adam
 from keras_transformer.training.feed import shifted
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
+from keras_transformer.training.schedule import Cosine, InverseSquareRoot
+from keras_transformer.training.text_batches import text_batches
 
 TEXTS = ["Je suis étudiant.", "", "Merci beaucoup, où est la gare ?", "日本 ☃", "Non."]
 
@@ -138,6 +142,68 @@ def test_it_is_trained_by_plain_fit_on_ids(small: Network) -> None:
     assert said[labels != 0].tolist() == labels[labels != 0].tolist()
 
 
+TEXT_GIVEN = (
+    'TranslationModel reads {"source": ids, "target": ids}; got text. text_batches(pairs, model.tokenizer) '
+    "makes what fit and evaluate read from pairs of texts, and model.translate(texts) translates."
+)
+SOURCES, TARGETS = ["Merci.", "Non."], ["Thanks.", "No."]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model: model.fit(np.array(SOURCES), np.array(TARGETS)),
+        lambda model: model.fit(np.array(SOURCES, object), np.array(TARGETS, object)),
+        lambda model: model.fit(SOURCES, TARGETS),
+        lambda model: model.fit(list(zip(SOURCES, TARGETS, strict=True))),
+        lambda model: model.fit({"source": np.array(SOURCES), "target": np.array(TARGETS)}),
+        lambda model: model.fit(tf.data.Dataset.from_tensor_slices((SOURCES, TARGETS)).batch(2)),
+        lambda model: model.evaluate(np.array(SOURCES), np.array(TARGETS)),
+        lambda model: model.predict(SOURCES),
+        lambda model: model(SOURCES),
+        lambda model: model(tf.constant(SOURCES)),
+        lambda model: model({"source": SOURCES, "target": TARGETS}),
+    ],
+)
+def test_text_where_ids_are_read_is_told_with_the_remedy(small: Network, use: object) -> None:
+    model = built(small, 30)
+    model.compile("adam", LabelSmoothedCrossEntropy())
+    with pytest.raises(TypeError) as told:
+        use(model)
+    assert str(told.value) == TEXT_GIVEN
+
+
+@pytest.mark.parametrize(
+    ("inputs", "got"),
+    [
+        (ids(2, 3, 30), "got a ndarray."),
+        ({"target": ids(2, 3, 30)}, "got a dictionary with the names 'target'."),
+        ({"src": ids(2, 3, 30), "tgt": ids(2, 3, 30)}, "got a dictionary with the names 'src', 'tgt'."),
+    ],
+)
+def test_inputs_of_other_names_are_told(small: Network, inputs: object, got: str) -> None:
+    model = built(small, 30)
+    model.compile("adam", LabelSmoothedCrossEntropy())
+    with pytest.raises(TypeError, match=re.escape(got)):
+        model(inputs)
+    with pytest.raises(TypeError, match=r'reads \{"source": ids, "target": ids\}; got a '):
+        model.fit(inputs, ids(2, 3, 30), verbose=0)
+
+
+def test_a_preset_without_its_tokenizer_is_told_with_the_remedy() -> None:
+    with pytest.raises(TypeError) as told:
+        TranslationModel.from_preset("tiny", tokenizer=None)
+    assert str(told.value) == (
+        "tokenizer must be a Tokenizer, which sets the vocabulary's size; got None. Make one with "
+        "Tokenizer.train(pairs). For a model of ids alone call "
+        "TranslationModel(Network.from_preset('tiny'), source_vocabulary=...)."
+    )
+    with pytest.raises(
+        TypeError, match=r"^network must be a Network; got 'tiny'\. TranslationModel\.from_preset"
+    ):
+        TranslationModel("tiny", 30)
+
+
 def test_dropout_acts_in_fit_and_nowhere_else() -> None:
     model = built(Network(1, 1, 16, 24, 2, dropout=0.5), 12)
     inputs, labels = {"source": ids(4, 6, 12), "target": ids(4, 6, 12, seed=1)}, ids(4, 6, 12, seed=2)
@@ -185,6 +251,66 @@ def test_a_new_process_loads_it_and_says_the_same(
     assert ran.returncode == 0, ran.stderr.decode()
     assert json.loads(ran.stdout) == [said, small.as_dict()]
     assert len(set(said)) > 1
+
+
+LOAD = (
+    "import sys, json; from keras_transformer import TranslationModel; "
+    "model = TranslationModel.load(sys.argv[1])"
+)
+LOAD_MODEL = (
+    "import sys, json, keras, keras_transformer.models.translation; "
+    "model = keras.models.load_model(sys.argv[1])"
+)
+TRANSLATE = "print(json.dumps([model.translate(json.loads(sys.argv[2])), int(model.optimizer.iterations)]))"
+
+
+@pytest.mark.parametrize(
+    ("load", "optimizer"),
+    [(LOAD, Adam(Cosine(1e-3, 1, 9))), (LOAD_MODEL, keras.optimizers.Adam(InverseSquareRoot(1e-3, 1)))],
+    ids=["TranslationModel.load", "keras.models.load_model"],
+)
+def test_a_new_process_loads_a_model_that_was_trained(
+    small: Network,
+    tokenizer: Tokenizer,
+    pairs: list[Pair],
+    tmp_path: Path,
+    load: str,
+    optimizer: keras.optimizers.Optimizer,
+) -> None:
+    model = speaking(small, tokenizer)
+    model.compile(
+        keras.optimizers.deserialize(keras.optimizers.serialize(optimizer)), LabelSmoothedCrossEntropy()
+    )
+    model.fit(text_batches(pairs[:8], tokenizer, tokens=512), shuffle=False, verbose=0)
+    model.save(tmp_path / "model.keras")
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{load}; {TRANSLATE}", str(tmp_path / "model.keras"), json.dumps(TEXTS)],
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr.decode()[-2000:]
+    assert json.loads(ran.stdout) == [model.translate(TEXTS), int(model.optimizer.iterations)]
+
+
+@pytest.mark.parametrize("verb", ["translate", "evaluate"])
+def test_the_commands_take_a_model_that_was_trained_in_python(
+    small: Network, tokenizer: Tokenizer, tmp_path: Path, verb: str
+) -> None:
+    model = speaking(small, tokenizer)
+    model.compile("adam", LabelSmoothedCrossEntropy())
+    model.save(tmp_path / "model.keras")
+    text, reference = tmp_path / "text", tmp_path / "reference"
+    text.write_text("Merci.\nNon.\n", "utf-8")
+    reference.write_text("Thank you.\nNo.\n", "utf-8")
+    files = ["--input", text] if verb == "translate" else ["--source", text, "--reference", reference]
+    ran = subprocess.run(
+        [sys.executable, "-m", "keras_transformer", verb, tmp_path / "model.keras", *files],
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr.decode()[-2000:]
 
 
 def test_trained_in_bfloat16_it_is_kept_in_float32(

@@ -1,0 +1,66 @@
+"""What a translation model reads: ids by name, and texts to translate. Errors say what was given instead."""
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any
+
+
+def holds_text(data: Any) -> bool:
+    """Whether there is text in data that `fit` reads: an array, a Dataset, or any nesting of them."""
+    if isinstance(data, str | bytes):
+        return True
+    if isinstance(data, Mapping):
+        return any(map(holds_text, data.values()))
+    if isinstance(data, list | tuple):
+        return any(map(holds_text, data))
+    if hasattr(data, "element_spec"):  # a tf.data.Dataset
+        return holds_text(data.element_spec)
+    dtype = getattr(data, "dtype", None)
+    if getattr(dtype, "kind", None) == "O":
+        return any(isinstance(value, str | bytes) for value in data.flat)
+    return getattr(dtype, "kind", None) in ("U", "S") or getattr(dtype, "name", None) == "string"
+
+
+def without_text(data: Any) -> Any:
+    """The data of `fit`, `evaluate` or `predict`, if it holds no text."""
+    if holds_text(data):
+        raise TypeError(wrong_inputs(data))
+    return data
+
+
+def wrong_inputs(data: Any) -> str:
+    """What is wrong with inputs that are not ids by name, and what to do."""
+    if holds_text(data):
+        got = "text"
+    elif isinstance(data, Mapping):
+        got = f"a dictionary with the names {', '.join(map(repr, data)) or '(none)'}"
+    else:
+        got = f"a {type(data).__name__}"
+    return (
+        f'TranslationModel reads {{"source": ids, "target": ids}}; got {got}. '
+        "text_batches(pairs, model.tokenizer) makes what fit and evaluate read from pairs of texts, and "
+        "model.translate(texts) translates."
+    )
+
+
+def texts_of(texts: Iterable[str], name: str = "translate") -> list[str]:
+    """A list of the texts, each of which is one."""
+    if isinstance(texts, str | bytes):
+        raise TypeError(f"{name} takes a list of texts; got the text {texts[:40]!r}. Put it into a list.")
+    if not isinstance(texts, Iterable):
+        raise TypeError(f"{name} takes a list of texts; got {texts!r}.")
+    checked = list(texts)
+    for number, text in enumerate(checked, start=1):
+        if not isinstance(text, str):
+            raise TypeError(f"{name} takes a list of texts; number {number} is {text!r}.")
+    return checked
+
+
+def check_search(beam: int, length_penalty: float, max_tokens: int | None) -> None:
+    """Refuse options of a search that are of another type, or out of range."""
+    for name, value in {"beam": beam, "max_tokens": 1 if max_tokens is None else max_tokens}.items():
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+    if not isinstance(length_penalty, Real) or not isfinite(length_penalty):
+        raise ValueError(f"length_penalty must be a finite number; got {length_penalty!r}.")

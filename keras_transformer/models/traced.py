@@ -1,0 +1,100 @@
+"""Functions of a model, compiled by the Keras backend in use; objects that last as long as its variables."""
+
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import keras
+import numpy as np
+from keras import ops
+
+if TYPE_CHECKING:
+    from keras_transformer.models.translation import TranslationModel
+
+Made = TypeVar("Made")
+
+
+class Derived:
+    """Objects made from one model's variables. All of them are dropped when the model has other variables.
+
+    A new value of a variable is the object's own business; `enable_lora` and `quantize` replace variables.
+    """
+
+    def __init__(self, model: "TranslationModel") -> None:
+        self._model = model
+        self._weights: list[Any] = []
+        self._made: dict[Any, Any] = {}
+
+    def get(self, make: Callable[..., Made], *arguments: Hashable) -> Made:
+        """make(model, *arguments), made once."""
+        weights = self._model.weights
+        if [*map(id, weights)] != [*map(id, self._weights)]:
+            self._made.clear()
+            self._weights = weights
+        key = (make, *arguments)
+        if key not in self._made:
+            self._made[key] = make(self._model, *arguments)
+        return self._made[key]
+
+    def drop(self, make: Callable[..., Any], *arguments: Hashable) -> None:
+        """Free what `get` made."""
+        self._made.pop((make, *arguments), None)
+
+
+def traced(model: "TranslationModel", function: Callable[..., Any], *ranks: int) -> Callable[..., Any]:
+    """Compile a function of int32 tensors of these ranks; it reads the model's weights at every call.
+
+    Rank 0 is a length. On TensorFlow one graph serves all shapes; JAX compiles each combination of shapes and
+    lengths; PyTorch runs the function as it is.
+
+    Args:
+        model: Whose layers the function calls.
+        function: Takes one tensor a rank; gives a structure of tensors.
+        ranks: Of its arguments.
+
+    Returns:
+        The same function of NumPy arrays and integers, giving NumPy arrays.
+    """
+    backend = keras.backend.backend()
+    compiled = {"tensorflow": _tensorflow, "jax": _jax}.get(backend, _eager)(model, function, ranks)
+
+    def run(*arguments: Any) -> Any:
+        with without_gradients():
+            return keras.tree.map_structure(ops.convert_to_numpy, compiled(*arguments))
+
+    return run
+
+
+def without_gradients() -> AbstractContextManager[Any]:
+    """PyTorch records every product of a weight unless it is told not to."""
+    if keras.backend.backend() != "torch":
+        return nullcontext()
+    import torch  # noqa: PLC0415
+
+    return torch.no_grad()
+
+
+def _tensorflow(model: Any, function: Callable[..., Any], ranks: tuple[int, ...]) -> Callable[..., Any]:
+    import tensorflow as tf  # noqa: PLC0415
+
+    signature = [tf.TensorSpec((None,) * rank, tf.int32) for rank in ranks]
+    graph = tf.function(function, input_signature=signature, autograph=False).get_concrete_function()
+    return lambda *arguments: graph(*(tf.constant(argument, tf.int32) for argument in arguments))
+
+
+def _jax(model: Any, function: Callable[..., Any], ranks: tuple[int, ...]) -> Callable[..., Any]:
+    import jax  # noqa: PLC0415
+
+    def with_values(values: list[Any], *arguments: Any) -> Any:
+        with keras.StatelessScope(state_mapping=zip(model.variables, values, strict=True)):
+            return function(*arguments)
+
+    lengths = [place for place, rank in enumerate(ranks, start=1) if rank == 0]
+    compiled = jax.jit(with_values, static_argnums=lengths)
+    return lambda *arguments: compiled([variable.value for variable in model.variables], *arguments)
+
+
+def _eager(model: Any, function: Callable[..., Any], ranks: tuple[int, ...]) -> Callable[..., Any]:
+    return lambda *arguments: function(
+        *(ops.convert_to_tensor(each, "int32") if np.ndim(each) else each for each in arguments)
+    )
