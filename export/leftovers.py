@@ -1,55 +1,61 @@
-"""What a killed export leaves: a hidden directory beside the one it was making. The next one removes it."""
+"""What a killed export leaves: a hidden directory beside the one it was making. The next one removes it.
+
+An export of any name in the same directory does so. In the hidden directory lies a file that its writer has
+locked, and the system releases the lock with the process: it tells what is left from what is still written.
+"""
 
 import fcntl
-import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from keras_transformer.files import making
 
+LOCK = ".export"
+HIDDEN = re.compile(r"\.(?P<name>.+)-\w{8}")  # as `making` names them
+
 
 @contextmanager
 def making_alone(directory: Path) -> Iterator[Path]:
-    """files.making, and what others who were making the same directory left when they were killed is removed.
-
-    A lock that the system lets go of with its process tells those from one that is still at work.
-    """
-    for left in _scratch_of(directory):
-        _remove_if_left(left)
-    with making(directory) as complete:
-        scratch = os.open(complete.parent, os.O_RDONLY)
-        try:
-            fcntl.flock(scratch, fcntl.LOCK_EX)
-            yield complete
-        finally:
-            os.close(scratch)
+    """files.making, after the removal of what killed exports left beside `directory`."""
+    for path in _left_in(directory.parent):
+        _remove_unless_locked(path)
+    with ExitStack() as lock, making(directory) as complete:  # locked until the hidden directory is gone
+        lock.enter_context(_locked(complete.parent / LOCK))
+        yield complete
 
 
-def _scratch_of(directory: Path) -> list[Path]:
-    """The directories that `making` has used, or is using, for it."""
-    if not directory.parent.is_dir():
-        return []
-    named = re.compile(rf"\.{re.escape(directory.name)}-\w{{8}}")
-    return [
-        path
-        for path in directory.parent.iterdir()
-        if named.fullmatch(path.name)
-        and path.is_dir()
-        and not path.is_symlink()
-        and {each.name for each in path.iterdir()} <= {directory.name}
-    ]
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Make a file that is locked from when it has its name."""
+    unnamed = path.with_name(f"{path.name}.new")
+    with unnamed.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        unnamed.rename(path)
+        yield
 
 
-def _remove_if_left(scratch: Path) -> None:
-    lock = os.open(scratch, os.O_RDONLY)
-    try:
+def _left_in(folder: Path) -> list[Path]:
+    """The hidden directories of exports in this one, of killed ones and of those at work."""
+    with suppress(OSError):  # not there yet
+        return [path for path in folder.iterdir() if _is_of_an_export(path)]
+    return []
+
+
+def _is_of_an_export(path: Path) -> bool:
+    """Whether there is nothing else in it than what an export makes."""
+    named = HIDDEN.fullmatch(path.name)
+    if not named or path.is_symlink():
+        return False
+    with suppress(OSError):  # no directory, or another user's
+        names = {each.name for each in path.iterdir()} - {LOCK}
+        return (path / LOCK).is_file() and all(name.startswith(named["name"]) for name in names)
+    return False
+
+
+def _remove_unless_locked(path: Path) -> None:
+    with suppress(OSError), (path / LOCK).open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return
-    else:
-        shutil.rmtree(scratch)
-    finally:
-        os.close(lock)
+        shutil.rmtree(path)

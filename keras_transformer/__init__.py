@@ -5,9 +5,11 @@ Importing the package loads no framework: asking for the first name does, and re
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # the command line begins here too: typing takes milliseconds to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from keras_transformer.layers import (
         FeedForward,
         MultiHeadAttention,
@@ -57,7 +59,7 @@ _ELSEWHERE = {  # all others are layers
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import_module("keras_transformer.models.translation")  # uses every layer: all get registered

@@ -1,5 +1,34 @@
-"""`python -m keras_transformer` is the command line."""
+"""The program `keras-transformer`, also `python -m keras_transformer`."""
 
-from keras_transformer.cli import command
+import os
 
-command()
+TYPE_CHECKING = False  # typing takes milliseconds to import, in which a Ctrl-C is a traceback
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
+
+
+def _interrupted(number: int = 0, frame: "FrameType | None" = None) -> "NoReturn":
+    """End the process: before a verb is at work there is nothing to undo."""
+    try:
+        os.write(2, b"keras-transformer: interrupted\n")
+    finally:
+        os._exit(130)
+
+
+def command() -> "NoReturn":
+    """Run the command line; from here on a Ctrl-C ends it with status 130."""
+    try:
+        import signal  # noqa: PLC0415 (inside the try: it takes time)
+
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _interrupted)
+        from keras_transformer import cli  # noqa: PLC0415
+
+        cli.command()
+    except KeyboardInterrupt:
+        _interrupted()
+
+
+if __name__ == "__main__":
+    command()

@@ -1,11 +1,48 @@
 """Files that are whole or not at all: written beside, synced, renamed. Large ones are synced at their end."""
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+PROBE_BYTES = 4096
+NAME_BYTES = 200  # of a name that a temporary's has; file systems take 255 in all
+
+
+def read_json(content: bytes | str) -> Any:
+    """Parse JSON.
+
+    Raises:
+        ValueError: It is no JSON, or is nested more deeply than Python parses.
+    """
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def check_writable(path: Path) -> None:
+    """Write a little beside `path` and remove it, before work is done for a file or directory of this name.
+
+    Raises:
+        OSError: It cannot be written: the directory is read-only, the disk full, or the name impossible.
+    """
+    if path.exists() and not path.is_file():  # a pipe or a device
+        return
+    folder = path.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    with _named(path, folder), tempfile.TemporaryFile(dir=folder) as probe:
+        probe.write(bytes(PROBE_BYTES))
+        probe.flush()
+        os.fsync(probe.fileno())
+
+
+def _shortened(name: str) -> str:
+    return os.fsdecode(os.fsencode(name)[:NAME_BYTES])
 
 
 @contextmanager
@@ -18,14 +55,15 @@ def replacing(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         yield path
         return
-    beside = path.with_name(f".partial-{path.name}")
-    try:
-        yield beside
-        _sync(beside)
-        beside.replace(path)
-        _sync(path.parent)  # its new name
-    finally:
-        beside.unlink(missing_ok=True)
+    beside = path.with_name(f".partial-{_shortened(path.name)}")
+    with _named(path, beside):
+        try:
+            yield beside
+            _sync(beside)
+            beside.replace(path)
+            _sync(path.parent)  # its new name
+        finally:
+            beside.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -60,11 +98,17 @@ class Synced:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Python names the file of an OSError only where it is opened."""
+def _named(path: Path, beside: Path | None = None) -> Iterator[None]:
+    """Name `path` in an OSError: Python names a file only where it is opened, and then perhaps the temporary.
+
+    `beside` is what the temporary's path begins with; an error of any other file stays as it is.
+    """
     try:
         yield
     except OSError as error:
+        begin = str((beside or path).absolute())
+        if error.errno is None or not str(Path(error.filename or begin).absolute()).startswith(begin):
+            raise
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
@@ -74,7 +118,11 @@ def making(directory: Path) -> Iterator[Path]:
     if directory.exists():
         raise FileExistsError(f"{directory} exists and is never overwritten: remove it or choose another.")
     directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as scratch:
+    prefix = f".{_shortened(directory.name)}-"
+    with (
+        _named(directory, directory.with_name(prefix)),
+        tempfile.TemporaryDirectory(prefix=prefix, dir=directory.parent) as scratch,
+    ):
         complete = Path(scratch) / directory.name
         complete.mkdir()
         yield complete

@@ -22,11 +22,14 @@ class Settings:
         """For JSON."""
         return asdict(self)
 
-    def _not_whole(self, least: int, *names: str) -> list[str]:
+    def _not_whole(self, least: int, *names: str, most: int | None = None) -> list[str]:
+        bounds = f"at least {least}" if most is None else f"at least {least} and at most {most:,}"
         return [
-            f"{name} must be a whole number of at least {least}; got {value!r}"
+            f"{name} must be a whole number of {bounds}; got {value!r}"
             for name in names
-            if not isinstance(value := getattr(self, name), int) or value < least
+            if not isinstance(value := getattr(self, name), int)
+            or value < least
+            or (most is not None and value > most)
         ]
 
     def _not_shares(self, *names: str) -> list[str]:

@@ -16,6 +16,8 @@ from types import ModuleType
 from typing import Any, NoReturn, TextIO, cast
 
 from keras_transformer import __version__
+from keras_transformer.cli.interrupts import interruptible, print_no_lost_interrupt
+from keras_transformer.text.visible import visible
 
 VERBS = {
     "train": "a translation model from parallel text, or from the phrasebook",
@@ -45,6 +47,7 @@ def command() -> NoReturn:
         if getattr(sys, name) is None:  # closed by whoever called
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (to the end)
     sys.stderr = cast(TextIO, _Told(sys.stderr))
+    print_no_lost_interrupt()
     status = main()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -74,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb."""
     parser = argparse.ArgumentParser(
         prog="keras-transformer",
+        usage="%(prog)s [-h] [--version] VERB ...",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Keras Transformer layers, and a translation model from them.",
         epilog="`keras-transformer VERB --help` explains a verb.",
@@ -89,13 +93,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(verb: str, arguments: Sequence[str]) -> int:
     try:
-        _call(import_module(f"keras_transformer.cli.{verb}"), verb, arguments)
-        sys.stdout.flush()
+        with interruptible():
+            _call(import_module(f"keras_transformer.cli.{verb}"), verb, arguments)
+            sys.stdout.flush()
     except BrokenPipeError:
         # the reader has seen enough, as `head` has: nothing is left to say, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (CommandError, OSError) as error:
-        print(f"keras-transformer {verb}: {error}", file=sys.stderr)
+        print(visible(f"keras-transformer {verb}: {error}"), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(f"keras-transformer {verb}: interrupted", file=sys.stderr)

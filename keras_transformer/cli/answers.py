@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from keras_transformer.models.translate import Hypothesis
     from keras_transformer.models.translation import TranslationModel
 
+MAX_TOKENS = 2**16
+
 Translate = Callable[[list[str]], Iterable[Any]]  # the parts of lines -> an answer to each
 Form = Callable[[Parts, list[Any]], str]  # a line and the answers to its parts -> what is printed
 
@@ -22,7 +24,7 @@ def configure_answers(parser: argparse.ArgumentParser) -> None:
     configure_search(parser)
     parser.add_argument(
         "--max-tokens",
-        type=at_least_one("an answer may have at least 1 token"),
+        type=at_least_one("an answer may have at least 1 token", MAX_TOKENS),
         metavar="N",
         help="the most tokens of an answer (twice those of its source, and 10)",
     )

@@ -14,7 +14,9 @@ import sys
 from pathlib import Path
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli.lines import STANDARD_INPUT, read_lines, write_lines
+from keras_transformer.cli.lines import read_lines, write_lines
+from keras_transformer.text.corpus import STANDARD_INPUT
+from keras_transformer.text.visible import visible
 
 DEFAULT = Path("attention.html")
 SUFFIXES = (".html", ".png")
@@ -54,13 +56,15 @@ def run(arguments: argparse.Namespace) -> None:
         text = "\n".join(read_lines(STANDARD_INPUT))
     if not text.strip():
         raise CommandError("there is nothing to look at in an empty text: give it a word.")
-    from keras_transformer.cli.models import load_model
+    from keras_transformer.cli.models import check_model, load_model
+    from keras_transformer.files import check_writable, write_whole
 
+    check_model(arguments.model)
+    check_writable(arguments.output)
     model = load_model(arguments.model)
     from keras_transformer.explain.attention_page import attention_page
     from keras_transformer.explain.attention_picture import attention_png
     from keras_transformer.explain.heads import Choice, heads_of
-    from keras_transformer.files import write_whole
 
     choice = Choice(arguments.kind, arguments.layer, arguments.head)
     try:
@@ -70,11 +74,11 @@ def run(arguments: argparse.Namespace) -> None:
     except ValueError as error:
         raise CommandError(str(error)) from error
     for notice in heads.cut:
-        print(f"notice: {notice}", file=sys.stderr)
+        print(visible(f"notice: {notice}"), file=sys.stderr)
     write_whole(arguments.output, content)
     if arguments.target is None:
         write_lines([f"translation: {heads.translation}"])
-    write_lines([f"wrote {arguments.output} ({len(content) / 1000:,.0f} kB)"])
+    write_lines([visible(f"wrote {arguments.output} ({len(content) / 1000:,.0f} kB)")])
     if is_page:
         write_lines([f"look at it: python -m webbrowser {arguments.output.resolve().as_uri()}"])
 

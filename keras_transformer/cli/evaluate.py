@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli.models import configure_search, load_model, search_options
+from keras_transformer.cli.models import check_model, configure_search, load_model, search_options
+from keras_transformer.files import check_writable
+from keras_transformer.text.visible import visible
 
 STANDARD_INPUT = Path("-")
 SIGNIFICANT = 0.05
@@ -94,16 +96,19 @@ def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path])
     for path in others:
         if path.exists() and arguments.reference.exists() and path.samefile(arguments.reference):
             raise CommandError(f"{path} is given as the reference, and as what is held against it.")
+    for model in models:
+        check_model(model)
     if arguments.worst:
         _check_page(arguments.worst, [*others, arguments.reference])
 
 
 def _check_page(page: Path, read: list[Path]) -> None:
-    """It is not among what is read."""
+    """It can be written, and is not among what is read."""
     if page.is_dir():
         raise CommandError(f"{page} is a directory: --worst names the file to write.")
     if any(page.exists() and path.exists() and page.samefile(path) for path in read):
         raise CommandError(f"{page} is read: --worst would write over it. Name another file.")
+    check_writable(page)
     page.parent.mkdir(parents=True, exist_ok=True)
 
 
@@ -159,7 +164,7 @@ def _evaluate(
     }
     if other is not None:
         result |= {"other": names[1], "comparison": [each.as_dict() for each in compared]}
-    print(json.dumps(result, ensure_ascii=False) if arguments.json else _table(result))
+    print(visible(json.dumps(result, ensure_ascii=False) if arguments.json else _table(result)))
     if arguments.worst:
         from keras_transformer.evaluation import page
 
@@ -175,7 +180,9 @@ def _evaluate(
             lowercase=arguments.lowercase,
         )
         page.write(arguments.worst, content)
-        print(f"worst sentences: {arguments.worst}", file=sys.stderr if arguments.json else sys.stdout)
+        print(
+            visible(f"worst sentences: {arguments.worst}"), file=sys.stderr if arguments.json else sys.stdout
+        )
 
 
 def _table(result: dict[str, Any]) -> str:

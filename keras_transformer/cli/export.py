@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli import CommandError
+from keras_transformer.cli.interrupts import raise_interrupt
 from keras_transformer.cli.lines import read_lines
-from keras_transformer.cli.models import at_least_one, load_model
+from keras_transformer.cli.models import at_least_one, check_model, load_model
+from keras_transformer.files import check_writable
+from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
     from export.golden_sentences import Sentence
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 FORMATS = "saved_model,onnx,ctranslate2"
 GOLDEN = 200
+MAX_GOLDEN = 1_000_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     golden.add_argument("--golden-reference", type=Path, metavar="F", help="its translation, for scores")
     golden.add_argument(
         "--golden-count",
-        type=at_least_one("at least 1 golden sentence is needed"),
+        type=at_least_one("at least 1 golden sentence is needed", MAX_GOLDEN),
         default=GOLDEN,
         metavar="N",
         help=f"so many of them at most, at even distances ({GOLDEN})",
@@ -64,6 +68,8 @@ def run(arguments: argparse.Namespace) -> None:
         raise CommandError(
             f"{arguments.output} exists and is never overwritten: name another, as the next version's number."
         )
+    check_model(arguments.model)
+    check_writable(arguments.output)
     valid = (arguments.model if arguments.model.is_dir() else arguments.model.parent) / "valid.jsonl"
     if arguments.golden is None and not valid.exists():
         raise CommandError(
@@ -136,8 +142,8 @@ def _export(
     except ValueError as error:
         raise CommandError(f"{error}.") from error
     size = sum(each.bytes for each in version.manifest.files.values())
-    print(f"exported: {arguments.output}, {size / 1e6:.1f} MB")
-    print(f"next:     keras-transformer verify {arguments.output}")
+    print(visible(f"exported: {arguments.output}, {size / 1e6:.1f} MB"))
+    print(visible(f"next:     keras-transformer verify {arguments.output}"))
 
 
 def _origin(path: Path, lengths: "Lengths") -> "Origin":
@@ -152,4 +158,5 @@ def _origin(path: Path, lengths: "Lengths") -> "Origin":
 
 
 def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    raise_interrupt()  # Keras and TensorFlow swallow some while they trace
+    print(visible(line), file=sys.stderr, flush=True)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli import CommandError
+from keras_transformer.cli.nearby import is_model_file, is_run, is_version, refuse_if_another_is_near
+from keras_transformer.text.visible import visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
     from export.manifest import looks_exported
     from keras_transformer.training.facts import facts
 
+    refuse_if_another_is_near(arguments.model, is_run, is_model_file, is_version)
     if not arguments.model.exists():
         raise CommandError(f"{arguments.model} does not exist: name a run directory or a .keras file.")
     try:
@@ -35,9 +38,14 @@ def run(arguments: argparse.Namespace) -> None:
     except ValueError as error:  # what is no run or no model, and what is damaged
         raise CommandError(str(error)) from error
     if arguments.json:
-        print(json.dumps({"model": str(arguments.model), **found}, ensure_ascii=False))
+        print(visible(json.dumps({"model": str(arguments.model), **found}, ensure_ascii=False)))
     else:
-        print("\n".join([f"{arguments.model}: {_headline(found)}", *_lines(found)]))
+        print(visible("\n".join([f"{arguments.model}: {_headline(found)}", *_lines(found)])))
+    if found["kind"] == "run" and found["scores"] and "model.keras" not in found["files"]:
+        raise CommandError(
+            f"there is no model in {arguments.model}: {arguments.model / 'model.keras'} is missing; "
+            "copy it from where it is whole, or train again."
+        )
 
 
 def _headline(found: dict[str, Any]) -> str:

@@ -9,16 +9,23 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from keras_transformer.cli.interrupts import interruptible
+
 
 def load(module: str) -> Any:
     """Import a module that needs Keras, and say so if that takes seconds."""
+    with interruptible():
+        _load_keras()
+        return import_module(module)
+
+
+def _load_keras() -> None:
     if "keras" not in sys.modules:
         print("Loading Keras and TensorFlow ...", file=sys.stderr, flush=True)
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         os.environ["KERAS_BACKEND"] = "tensorflow"  # the layers run on others too, the commands do not
         with native_logs_held_back(), no_garbage_collected():
             import_module("keras")
-    return import_module(module)
 
 
 @contextmanager

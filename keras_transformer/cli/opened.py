@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from keras_transformer.cli import CommandError
 from keras_transformer.cli.answers import Form, Translate, answers
+from keras_transformer.cli.interrupts import interruptible
+from keras_transformer.cli.nearby import is_model_file, is_run, is_version, refuse_if_another_is_near
 from keras_transformer.text.sentences import Lengths, Parts
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ def opened(arguments: argparse.Namespace) -> Opened:
     """The MODEL of `translate`, whatever it is."""
     from export.manifest import looks_exported
 
+    refuse_if_another_is_near(arguments.model, is_run, is_model_file, is_version)
     return _exported(arguments) if looks_exported(arguments.model) else _trained(arguments)
 
 
@@ -81,7 +84,7 @@ def _exported(arguments: argparse.Namespace) -> Opened:
         print("Loading TensorFlow ...", file=sys.stderr, flush=True)
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
-        with native_logs_held_back():
+        with interruptible(), native_logs_held_back():
             translator = Translator(version, name)
     except LibraryError as error:
         raise CommandError(f"{error}.") from error

@@ -11,6 +11,7 @@ from pathlib import Path
 from keras_transformer.cli import CommandError
 from keras_transformer.cli.lines import write_lines
 from keras_transformer.files import replacing
+from keras_transformer.text.visible import visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,4 +48,4 @@ def run(arguments: argparse.Namespace) -> None:
         for pair in pairs:
             source.write(pair.source + "\n")
             target.write(pair.target + "\n")
-    print(f"wrote {arguments.source} and {arguments.target}")
+    print(visible(f"wrote {arguments.source} and {arguments.target}"))

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 
 from keras_transformer.cli import CommandError
 from keras_transformer.cli.models import at_least_one
+from keras_transformer.cli.nearby import is_root, is_version, refuse_if_another_is_near
+from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
     from serving.security import Security
@@ -106,33 +108,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
         engine,
         "slots",
         32,
+        4096,
         "sentences that are decoded together; more of them is more throughput, less is sooner done",
     )
     _count(
-        engine, "queue", 1024, "sentences that may wait for a slot; beyond it requests get RESOURCE_EXHAUSTED"
+        engine,
+        "queue",
+        1024,
+        1_000_000,
+        "sentences that may wait for a slot; beyond it requests get RESOURCE_EXHAUSTED",
     )
     _count(
         engine,
         "prefill",
         512,
+        1_000_000,
         "source tokens that are read between two steps, which those being decoded wait for",
     )
     _count(
-        engine, "threads", 1, "threads of a matrix product; two can be slower than one on a shared machine"
+        engine,
+        "threads",
+        1,
+        1024,
+        "threads of a matrix product; two can be slower than one on a shared machine",
     )
     limits = parser.add_argument_group("what a request may have; INVALID_ARGUMENT beyond it")
-    _count(limits, "characters", 5_000, "characters of a text")
+    _count(limits, "characters", 5_000, 10_000_000, "characters of a text")
     _count(
         limits,
         "tokens",
         2_048,
+        10_000_000,
         "source tokens of a text; long sentences are divided, so this is no limit of the model",
     )
-    _count(limits, "segments", 128, "texts of a batch")
+    _count(limits, "segments", 128, 100_000, "texts of a batch")
     _count(
         limits,
         "message-bytes",
         4 * 2**20,
+        2**31 - 1,  # what gRPC can be given
         "bytes of a message; a larger one is refused unread, with RESOURCE_EXHAUSTED",
     )
     log = parser.add_argument_group("the log, on stderr; no text of a request is ever in it")
@@ -158,6 +172,7 @@ def run(arguments: argparse.Namespace) -> None:
             f"serving needs {' and '.join(missing)}, which this environment has not: "
             f"install the package from its clone with its extra `{EXTRAS[arguments.runtime]}`."
         )
+    refuse_if_another_is_near(arguments.directory, is_version, is_root)
     from serving.limits import Limits
     from serving.logs import configure as configure_log
     from serving.model import EngineSettings, ModelError
@@ -227,17 +242,17 @@ def _security(arguments: argparse.Namespace) -> "Security":
 
 
 def _tell(line: str) -> None:
-    print(line, flush=True)
+    print(visible(line), flush=True)
 
 
 def _note(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(visible(line), file=sys.stderr, flush=True)
 
 
-def _count(group: argparse._ArgumentGroup, name: str, usual: int, meaning: str) -> None:
+def _count(group: argparse._ArgumentGroup, name: str, usual: int, most: int, meaning: str) -> None:
     group.add_argument(
         f"--{name}",
-        type=at_least_one(f"--{name} must be at least 1"),
+        type=at_least_one(f"--{name} must be at least 1", most),
         default=usual,
         metavar="N",
         help=f"{meaning} ({usual:,})",

@@ -11,39 +11,41 @@ Everything of the recipe that is not said follows from the size of the corpus, a
 
 import argparse
 import sys
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli import CommandError
 from keras_transformer.cli.loading import load
+from keras_transformer.text.visible import visible
 
+FOLLOWS = "follows the size of the corpus"
 RECIPE_HELP = {
-    "preset": "size of the network: tiny, small or base",
-    "dropout": "share of activations dropped in training (0.3 for a small corpus, 0.1 for a large one)",
-    "attention_dropout": "share of attention weights dropped in training",
-    "inner_dropout": "share of the feed-forward network's inner activations dropped in training",
-    "piece_dropout": "share of the joints of pieces left out in training, anew each time",
-    "both_ways": "share of the steps, the first ones, that see every pair in both directions",
-    "tokenizer": "how the vocabulary is learned: bpe or unigram",
-    "vocabulary": "pieces of the vocabulary",
-    "max_tokens": "longer sentences are cut there in training",
-    "tokens": "tokens of the longer side in a batch, padding included (4,096 for a small corpus, else 8,192)",
-    "accumulate": "batches that make one step",
-    "steps": "updates of the weights (10,000, or 50,000 for a large corpus)",
-    "schedule": "learning rate after the warm-up: cosine or inverse-sqrt",
-    "peak": "highest learning rate",
+    "preset": "size of the network: tiny, small or base (tiny)",
+    "dropout": f"share of activations dropped in training ({FOLLOWS}: 0.1 to 0.3)",
+    "attention_dropout": "share of attention weights dropped in training (0)",
+    "inner_dropout": "share of the feed-forward network's inner activations dropped in training (0)",
+    "piece_dropout": "share of the joints of pieces left out in training, anew each time (0)",
+    "both_ways": "share of the steps, the first ones, that see every pair in both directions "
+    f"({FOLLOWS}: 0.33 or 0)",
+    "tokenizer": "how the vocabulary is learned: bpe or unigram (bpe)",
+    "vocabulary": "pieces of the vocabulary (8,000, or as many as the corpus supports)",
+    "max_tokens": "longer sentences are cut there in training (128)",
+    "tokens": f"tokens of the longer side in a batch, padding included ({FOLLOWS}: 4,096 or 8,192)",
+    "accumulate": "batches that make one step (1)",
+    "steps": f"updates of the weights ({FOLLOWS}: 1,000 to 50,000)",
+    "schedule": "learning rate after the warm-up: cosine or inverse-sqrt (cosine)",
+    "peak": "highest learning rate (0.005)",
     "warm_up": "steps until the learning rate peaks (1,000, or a quarter of few steps)",
-    "smoothing": "label smoothing",
-    "clip": "largest norm of the gradients; 0 is none",
-    "average": "decay of the moving average of the weights; 0 is none",
-    "average_last": "average the weights at so many last validations instead; 0 is not",
+    "smoothing": "label smoothing (0.1)",
+    "clip": "largest norm of the gradients; 0 is none (1.0)",
+    "average": "decay of the moving average of the weights; 0 is none (0.998; with --average-last 0)",
+    "average_last": "average the weights at so many last validations instead; 0 is not (0)",
     "validate_every": "steps between two validations; each writes a checkpoint (a sixteenth of the steps)",
-    "patience": "validations without a better BLEU before the run stops; 0 is never",
+    "patience": "validations without a better BLEU before the run stops; 0 is never (0)",
     "precision": "float32 or bfloat16 (what this machine is fast at)",
-    "seed": "decides all that is random",
+    "seed": "decides all that is random (0)",
 }
-FOLLOWS_THE_CORPUS = ("dropout", "tokens", "steps", "warm_up", "validate_every", "precision")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,17 +68,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     corpus.add_argument("--max-words", type=int, metavar="N", help="drop longer pairs (150)")
     corpus.add_argument("--max-ratio", type=float, metavar="X", help="drop pairs of more unlike lengths (4)")
     corpus.add_argument("--keep-duplicates", action="store_true", help="keep pairs that come again")
-    recipe = parser.add_argument_group("recipe")
+    recipe = parser.add_argument_group(
+        "recipe", "in brackets what it is by default; the phrasebook has a recipe of its own"
+    )
     for field in fields(Recipe):
         if field.name in RECIPE_HELP:
             kind = {"vocabulary": int}.get(field.name) or type(field.default)
-            known = field.default not in (None, MISSING) and field.name not in FOLLOWS_THE_CORPUS
-            default = f" ({field.default})" if known else ""
             recipe.add_argument(
                 f"--{field.name.replace('_', '-')}",
                 type=kind,
                 metavar="X" if kind is not str else "NAME",
-                help=RECIPE_HELP[field.name] + default,
+                help=RECIPE_HELP[field.name],
             )
     recipe.add_argument(
         "--separate", action="store_true", help="a vocabulary for each side, not one for both"
@@ -90,7 +92,7 @@ def run(arguments: argparse.Namespace) -> None:
     directory = Run(arguments.run)
     try:
         if arguments.resume:
-            _refuse(arguments, "--resume goes on with the run as it was begun")
+            _refuse(arguments)
         with directory.lock() if arguments.resume else directory.begin(_about(arguments)):
             about = directory.about()
             if not (directory.path / "recipe.json").exists():
@@ -123,9 +125,9 @@ def _train(directory: Any, recipe: Any) -> None:
         best = prepared.train()
     except (trainer.TrainingError, CheckpointError) as error:
         raise CommandError(str(error)) from error
-    print(f"best model: {directory.model}, step {best['step']:,}, held-out BLEU {best['bleu']:.2f}")
-    print(f"curves:     {directory.curves}")
-    print(f"next:       echo ... | keras-transformer translate {directory.path}")
+    done = f"best model: {directory.model}, step {best['step']:,}, held-out BLEU {best['bleu']:.2f}"
+    next_step = f"next:       echo ... | keras-transformer translate {directory.path}"
+    print(visible(f"{done}\ncurves:     {directory.curves}\n{next_step}"))
 
 
 def _about(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -162,12 +164,17 @@ def _said(arguments: argparse.Namespace) -> dict[str, Any]:
     return {**said, **({"joint": False} if arguments.separate else {})}
 
 
-def _refuse(arguments: argparse.Namespace, why: str) -> None:
+def _refuse(arguments: argparse.Namespace) -> None:
+    """Of --resume, every option that would make it another run."""
     options = (*_corpus(arguments), *RECIPE_HELP, "separate")
     values = {name: getattr(arguments, name) for name in options}
     given = [name for name, value in values.items() if value is not None and value is not False]
     if given:
-        raise CommandError(f"{why}: leave out {', '.join('--' + name.replace('_', '-') for name in given)}.")
+        raise CommandError(
+            "--resume goes on with the run as it was begun, to the steps it was begun with: leave out "
+            f"{', '.join('--' + name.replace('_', '-') for name in given)}. "
+            "A run cannot be given more steps or other settings: begin a new one for them, in another --run."
+        )
 
 
 def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
@@ -200,4 +207,4 @@ LARGE = 10**9  # pairs: what no corpus would allow is refused before one is read
 
 
 def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(visible(line), file=sys.stderr, flush=True)

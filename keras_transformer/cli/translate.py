@@ -11,23 +11,25 @@ examples:
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from itertools import islice
+from itertools import accumulate, islice, takewhile
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from keras_transformer.cli.address import Address, path_or_address
 from keras_transformer.cli.answers import Form, Translate, configure_answers
-from keras_transformer.cli.lines import STANDARD_INPUT, Lines, interrupt_held_back, write_line
+from keras_transformer.cli.lines import Lines, interrupt_held_back, write_line
 from keras_transformer.cli.opened import Opened, opened
 from keras_transformer.cli.remote import (
     configure_remote,
     connected,
     refuse_what_only_a_server_needs,
 )
+from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.sentences import Parts
+from keras_transformer.text.visible import visible
 
 FIRST_CHUNK, LARGEST_CHUNK = 2**14, 2**18  # bytes
 CHUNK_SECONDS = 5.0  # a chunk that took less is followed by one of twice the size
@@ -54,14 +56,15 @@ def run(arguments: argparse.Namespace) -> None:
     """Chunks of lines in, as many lines out; what is printed is never lost."""
     with Lines.of(arguments.input) as lines, ready(arguments) as model:
         where = " from the terminal; Ctrl-D ends" if lines.from_terminal else " ..."
-        print(f"Translating{model.languages}{model.runtime}{where}", file=sys.stderr, flush=True)
+        print(visible(f"Translating{model.languages}{model.runtime}{where}"), file=sys.stderr, flush=True)
         if lines.waiting():
             model.translate(["."])  # what the first call costs is spent while nobody waits
         with Progress(lines, model.longest) as progress:
+            translate = Portions(model.translate, progress.part)
             for chunk in chunks(lines):
                 progress.begin()
                 parts = [model.divide(line) for line in chunk]
-                for line, divided in translated(parts, model.translate, model.form):
+                for line, divided in translated(parts, translate, model.form):
                     with interrupt_held_back():
                         write_line(line)
                         progress.count(divided)
@@ -84,6 +87,29 @@ def chunks(lines: Lines) -> Iterator[list[str]]:
         yield chunk
         if time.monotonic() - began < CHUNK_SECONDS:
             most = min(2 * most, LARGEST_CHUNK)
+
+
+class Portions:
+    """Texts through a model, as many at a time as `chunks` gives: a long line has several portions."""
+
+    def __init__(self, translate: Translate, notify: Callable[[int, int], None]) -> None:
+        """`notify` is called between two portions, with how many texts are done and how many there are."""
+        self._translate, self._notify = translate, notify
+        self._most = FIRST_CHUNK
+
+    def __call__(self, texts: list[str]) -> Iterator[Any]:
+        """The answer to each."""
+        begin = 0
+        while begin < len(texts):
+            sizes = accumulate(len(text.encode()) for text in texts[begin:])
+            end = begin + max(1, sum(1 for _ in takewhile(lambda size: size <= self._most, sizes)))
+            began = time.monotonic()
+            yield from self._translate(texts[begin:end])
+            if time.monotonic() - began < CHUNK_SECONDS:
+                self._most = min(2 * self._most, LARGEST_CHUNK)
+            begin = end
+            if begin < len(texts):
+                self._notify(begin, len(texts))
 
 
 def translated(lines: list[Parts], translate: Translate, form: Form) -> Iterator[tuple[str, int]]:
@@ -116,14 +142,21 @@ class Progress:
         self._done += 1
         self._divided += divided
 
+    def part(self, done: int, sentences: int) -> None:
+        """So many of the sentences of the chunk are translated."""
+        self._show(f"{_counted(self._done, 'line')}, and {done:,} of {sentences:,} sentences of the next")
+
     def end(self) -> None:
         """The chunk is printed."""
+        self._worked += time.monotonic() - self._began
+        share = "" if self._lines.share is None else f", {self._lines.share:.0%}"
+        self._show(f"{self._rate()}{share}")
+
+    def _show(self, line: str) -> None:
         now = time.monotonic()
-        self._worked += now - self._began
         if self._moving or (now - self._shown >= LOG_EVERY and not sys.stdout.isatty()):
             self._shown = now
-            share = f", {self._lines.read / self._lines.size:.0%}" if self._lines.size else ""
-            self._say(f"{self._rate()}{share}", end="" if self._moving else "\n")
+            self._say(line, end="" if self._moving else "\n")
 
     def __enter__(self) -> Self:
         return self

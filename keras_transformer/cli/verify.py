@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli import CommandError
+from keras_transformer.cli.nearby import is_version, refuse_if_another_is_near
+from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
     from export.card import Agreement
@@ -35,9 +37,10 @@ def run(arguments: argparse.Namespace) -> None:
     from export.verify import certificate
     from keras_transformer.cli.opened import open_exported
 
+    refuse_if_another_is_near(arguments.directory, is_version)
     version = open_exported(arguments.directory)
     found = certificate(version, _tell)
-    print(_object(version, found) if arguments.json else _table(version, found))
+    print(visible(_object(version, found) if arguments.json else _table(version, found)))
     if found.broken:
         raise CommandError(f"{arguments.directory} breaks its promise: {'; '.join(found.broken)}.")
 
@@ -89,4 +92,4 @@ def _difference(each: "Difference") -> str:
 
 
 def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(visible(line), file=sys.stderr, flush=True)

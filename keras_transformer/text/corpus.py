@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from keras_transformer.text.tmx import TmxError, translation_units
 
@@ -25,6 +25,8 @@ STANDARD_INPUT = Path("-")
 GZIP_MAGIC = b"\x1f\x8b"
 MAX_LINE_BYTES = 1 << 20
 CHUNK_BYTES = 1 << 16
+
+Stream: TypeAlias = "io.BufferedReader[Any] | gzip.GzipFile"
 
 
 class Pair(NamedTuple):
@@ -90,20 +92,32 @@ def _name(path: Path) -> str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[io.BufferedReader | gzip.GzipFile]:
+def _opened(path: Path) -> Iterator[Stream]:
     """The file's bytes, decompressed. Whatever fails while they are read is told with the file's name."""
     if path == STANDARD_INPUT and sys.stdin is None:
         raise CorpusError("standard input is closed: name a file")
-    try:
-        with open(
+    with (
+        reading(path),
+        open(
             sys.stdin.fileno() if path == STANDARD_INPUT else path, "rb", closefd=path != STANDARD_INPUT
-        ) as raw:
-            compressed = raw.peek(2)[:2] == GZIP_MAGIC
-            if path.suffix.lower() == ".gz" and not compressed and raw.peek(1):
-                raise CorpusError(
-                    f"{path} is named .gz but is not gzipped: rename it, or compress it with gzip"
-                )
-            yield gzip.GzipFile(fileobj=raw) if compressed else raw
+        ) as raw,
+    ):
+        yield decompressed(raw, path)
+
+
+def decompressed(raw: "io.BufferedReader[Any]", path: Path) -> Stream:
+    """The bytes themselves, or what is compressed in them, as their beginning says."""
+    compressed = raw.peek(2)[:2] == GZIP_MAGIC
+    if path.suffix.lower() == ".gz" and not compressed and raw.peek(1):
+        raise CorpusError(f"{path} is named .gz but is not gzipped: rename it, or compress it with gzip")
+    return gzip.GzipFile(fileobj=raw) if compressed else raw
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raise what fails while a file is read as a CorpusError that names it."""
+    try:
+        yield
     except EOFError as error:
         raise CorpusError(
             f"{_name(path)} is cut off: its gzip data end too early. Copy the file again"
@@ -121,7 +135,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         while raw := stream.readline(MAX_LINE_BYTES + 1):
             number += 1
             _check_line(path, number, raw)
-            yield number, _decoded(path, number, raw, offset)
+            yield number, decoded(path, number, raw, offset)
             offset += len(raw)
     if number == 0:
         raise _empty(path)
@@ -145,7 +159,18 @@ def _check_line(path: Path, number: int, raw: bytes) -> None:
         )
 
 
-def _decoded(path: Path, number: int, raw: bytes, offset: int) -> str:
+def decoded(path: Path, number: int, raw: bytes, offset: int) -> str:
+    """The text of a line, without its end and without a byte order mark at the start of the file.
+
+    Args:
+        path: The file, for the error text.
+        number: Which line it is, from 1.
+        raw: Its bytes.
+        offset: How many bytes of the file are before it.
+
+    Raises:
+        CorpusError: It is not UTF-8.
+    """
     if number == 1 and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise CorpusError(
             f"{_name(path)} is UTF-16, not UTF-8 (it starts with the bytes {raw[:2].hex(' ').upper()}): "

@@ -25,7 +25,7 @@ from typing import Any, Self, SupportsIndex
 
 import sentencepiece
 
-from keras_transformer.files import making
+from keras_transformer.files import making, read_json
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.pieces import learn, whole
 
@@ -245,7 +245,7 @@ def _about(directory: Path) -> dict[str, Any]:
     path = directory / ABOUT
     about: dict[str, Any] = {"source_lang": "", "target_lang": "", "sha256": {}}
     try:
-        about.update(json.loads(path.read_bytes()))
+        about.update(read_json(path.read_bytes()))
     except FileNotFoundError:
         return about  # bare models
     except (ValueError, TypeError) as error:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
+from types import UnionType
 from typing import Any, Self
 
 from keras_transformer.text.cleaning import CleaningRules
@@ -100,8 +101,7 @@ class Corpus:
     @property
     def is_piped(self) -> bool:
         """Whether any of it is read from standard input."""
-        files = (self.source, self.target, self.pairs, self.valid_source, self.valid_target)
-        return any(str(STANDARD_INPUT) in names for names in files if names)
+        return any(str(STANDARD_INPUT) in (getattr(self, name) or ()) for name in FILES)
 
     def rules(self) -> CleaningRules:
         """How the pairs are cleaned. The phrasebook repeats on purpose what is to be learned whole."""
@@ -138,6 +138,30 @@ def _is_by_language(file: str) -> bool:
 
 
 SAID = [field.name for field in fields(Corpus) if not field.name.endswith("_lang")]  # what as_run keeps
+FILES = ("source", "target", "pairs", "valid_source", "valid_target")
+TYPES: dict[str, type[Any] | UnionType] = {
+    "phrasebook": str | None,
+    "max_words": int | None,
+    "max_ratio": float | int | None,
+    "keep_duplicates": bool,
+}  # of the others
+
+
+def wrong_types(corpus: dict[str, Any]) -> list[str]:
+    """Report each value of what `as_run` wrote that is not of its type."""
+    problems = []
+    for name, value in corpus.items():
+        if name in FILES:
+            kind = "a list of names, or null"
+            right = value is None or (
+                isinstance(value, list) and all(isinstance(each, str) for each in value)
+            )
+        else:
+            kind = str(TYPES[name]).removeprefix("<class '").removesuffix("'>")
+            right = isinstance(value, TYPES[name])
+        if not right:
+            problems.append(f"{name} must be {kind}; got {value!r:.40}")
+    return problems
 
 
 def _placed(file: str, directory: str) -> str:

@@ -1,10 +1,10 @@
 """What a model is, read from the files of its run or from its .keras file: no Keras is loaded for it."""
 
-import json
 import zipfile
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.files import read_json
 from keras_transformer.models.network import PRESETS, Network
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.history import best
@@ -71,18 +71,23 @@ def _state(recipe: Recipe | None, history: list[dict[str, float]]) -> str:
 
 def _of_file(path: Path) -> dict[str, Any]:
     config, metadata = _archived(path)
-    tokenizer = config["tokenizer"] or {}
+    try:
+        tokenizer = config["tokenizer"] or {}
+        languages = {side: tokenizer.get(f"{side}_lang") or None for side in ("source", "target")}
+        versions = {"keras": str(metadata["keras_version"])}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _no_description(path, error) from error
     return {
         "kind": "model",
         "state": None,
         "step": None,
-        "languages": {side: tokenizer.get(f"{side}_lang") or None for side in ("source", "target")},
+        "languages": languages,
         "domain": None,
         "pairs": None,
         "network": _network(path),
         "scores": None,
         "recipe": None,
-        "versions": {"keras": metadata["keras_version"]},
+        "versions": versions,
         "files": {path.name: path.stat().st_size},
     }
 
@@ -91,18 +96,26 @@ def _archived(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The configuration of the model in a .keras file, and what Keras says of the file."""
     try:
         with zipfile.ZipFile(path) as archive:
-            model, metadata = (json.loads(archive.read(f"{name}.json")) for name in ("config", "metadata"))
+            model, metadata = (read_json(archive.read(f"{name}.json")) for name in ("config", "metadata"))
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise FactsError(f"{path} is no .keras file, or is damaged: {error}.") from error
-    if model["class_name"] != "TranslationModel":
-        raise FactsError(f"{path} holds a {model['class_name']}, not a TranslationModel.")
+    name = model.get("class_name") if isinstance(model, dict) else None
+    if name != "TranslationModel":
+        raise FactsError(f"{path} holds a {name}, not a TranslationModel.")
     return model["config"], metadata
 
 
 def _network(path: Path) -> dict[str, Any]:
     config, _ = _archived(path)
-    network = Network.from_dict(config["network"])
-    return described(network, config["source_vocabulary"], config["target_vocabulary"])
+    try:
+        network = Network.from_dict(config["network"])
+        return described(network, config["source_vocabulary"], config["target_vocabulary"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _no_description(path, error) from error
+
+
+def _no_description(path: Path, error: Exception) -> FactsError:
+    return FactsError(f"{path} is damaged: its config describes no TranslationModel ({error}).")
 
 
 def described(network: Network, source_vocabulary: int, target_vocabulary: int | None) -> dict[str, Any]:

@@ -13,6 +13,12 @@ from keras_transformer.training.history import best
 SCHEDULES = ("cosine", "inverse-sqrt")
 PRECISIONS = ("float32", "bfloat16")
 TOKENIZERS = ("bpe", "unigram")
+MAX_STEPS = 10_000_000  # a hundred times what the paper's large model takes, and more
+MAX_TOKENS = 2**20  # of a batch
+MAX_ACCUMULATED = 10_000  # batches of a step
+MAX_AVERAGED = 1000  # validations, of each of which a checkpoint is kept
+MAX_PIECES = 2**18  # more than the vocabularies that serve 200 languages have
+MAX_PEAK = 10.0
 
 
 @dataclass(frozen=True)
@@ -55,12 +61,15 @@ class Recipe(Settings):
             )
             if getattr(self, name) not in choices
         ]
-        problems += self._not_whole(
-            1, "max_tokens", "tokens", "accumulate", "steps", "warm_up", "validate_every"
-        )
-        problems += self._not_whole(0, "patience", "average_last", "seed")
+        problems += self._not_whole(1, "max_tokens", most=Network.max_length)
+        problems += self._not_whole(1, "tokens", most=MAX_TOKENS)
+        problems += self._not_whole(1, "accumulate", most=MAX_ACCUMULATED)
+        problems += self._not_whole(1, "steps", "warm_up", "validate_every", most=MAX_STEPS)
+        problems += self._not_whole(0, "patience", most=MAX_STEPS)
+        problems += self._not_whole(0, "average_last", most=MAX_AVERAGED)
+        problems += self._not_whole(0, "seed", most=2**32 - 1)
         if self.vocabulary is not None:
-            problems += self._not_whole(FEWEST_PIECES, "vocabulary")
+            problems += self._not_whole(FEWEST_PIECES, "vocabulary", most=MAX_PIECES)
         problems += self._not_shares(
             "dropout",
             "attention_dropout",
@@ -87,21 +96,14 @@ class Recipe(Settings):
                 "average and average_last are two ways to average: leave one out; "
                 f"got {self.average} and {self.average_last}"
             )
-        if self.seed >= 2**32:
-            problems.append(f"seed must be below {2**32}; got {self.seed}")
-        if not _is_number(self.peak) or not 0 < self.peak < math.inf:
-            problems.append(f"peak must be above 0 and finite; got {self.peak!r}")
-        if self.max_tokens > Network.max_length:
-            problems.append(
-                f"max_tokens must be at most {Network.max_length}, where the positions end; "
-                f"got {self.max_tokens}"
-            )
+        if not _is_number(self.peak) or not 0 < self.peak <= MAX_PEAK:
+            problems.append(f"peak must be above 0 and at most {MAX_PEAK:g}; got {self.peak!r}")
         if self.tokens < self.max_tokens:
             problems.append(
                 f"a step of {self.tokens} tokens cannot hold a sentence of max_tokens={self.max_tokens}"
             )
-        if self.schedule == "cosine" and self.warm_up >= self.steps:
-            problems.append(f"warm_up must be below steps; got {self.warm_up} and {self.steps}")
+        if self.schedule == "cosine" and self.warm_up > self.steps:
+            problems.append(f"warm_up must be at most steps; got {self.warm_up} and {self.steps}")
         if problems:
             raise ValueError("; ".join(problems))
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer import __version__
-from keras_transformer.files import Synced, write_whole
+from keras_transformer.files import Synced, read_json, write_whole
 from keras_transformer.text.corpus import Pair
-from keras_transformer.training.corpus import SAID
+from keras_transformer.training.corpus import SAID, wrong_types
 
 FORMAT = 1
 LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # of a process that got no further
@@ -103,6 +103,12 @@ class Run:
         if sorted(said) != sorted(SAID):
             why = f"its corpus must say {', '.join(SAID)}; it says {', '.join(said) or 'nothing'}"
             raise self._damaged("run.json", why, BEGIN_AGAIN)
+        wrong = wrong_types(about["corpus"])
+        versions = about.get("versions", {})
+        if not isinstance(versions, dict) or not all(isinstance(each, str) for each in versions.values()):
+            wrong.append(f"versions must be texts by their names; got {versions!r:.40}")
+        if wrong:
+            raise self._damaged("run.json", "; ".join(wrong), BEGIN_AGAIN)
         return about
 
     @contextmanager
@@ -126,7 +132,7 @@ class Run:
         write_whole(self.path / name, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
 
     def read(self, name: str) -> Any:
-        return json.loads((self.path / name).read_bytes())
+        return read_json((self.path / name).read_bytes())
 
     def write_pairs(self, name: str, pairs: Iterable[Pair]) -> int:
         """One pair a line, as they come; -> how many."""
@@ -153,7 +159,7 @@ class Run:
 
 def _pair(line: bytes) -> Pair | None:
     try:
-        texts = json.loads(line)
+        texts = read_json(line)
     except ValueError:
         return None
     if not isinstance(texts, list) or [type(text) for text in texts] != [str, str]:

@@ -48,16 +48,17 @@ class InverseSquareRoot(WarmUp):
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Cosine(WarmUp):
-    """Half a cosine from the peak down to 0 at step `steps`."""
+    """Half a cosine from the peak down to 0 at step `steps`; only the peak where warm_up is steps."""
 
     def __init__(self, peak: float, warm_up: int, steps: int, every: int = 1) -> None:
         super().__init__(peak, warm_up, every)
-        if steps <= warm_up:
-            raise ValueError(f"steps must be more than warm_up; got {steps} and {warm_up}.")
+        if steps < warm_up:
+            raise ValueError(f"steps must be at least warm_up; got {steps} and {warm_up}.")
         self.steps = steps
 
     def decay(self, step: Tensor) -> Tensor:
-        done = ops.minimum((step - self.warm_up) / (self.steps - self.warm_up), 1.0)
+        steps = max(self.steps - self.warm_up, 1)
+        done = ops.minimum((step - self.warm_up) / steps, 1.0)
         return 0.5 * (1.0 + ops.cos(math.pi * done))
 
     def get_config(self) -> dict[str, Any]:

@@ -79,8 +79,20 @@ def test_an_export_that_is_killed_leaves_no_version_and_the_next_one_works_and_c
     open_version(output)
 
 
-def test_another_export_that_is_at_work_is_left_alone(
+def test_what_a_killed_export_left_goes_with_the_next_one_of_another_name(
     run: Path, model: TranslationModel, tmp_path: Path
+) -> None:
+    killed_at("writing ctranslate2", run, tmp_path / "fr-en" / "1")
+    killed_at("writing ctranslate2", run, tmp_path / "fr-en" / "of-may")
+    assert len(list((tmp_path / "fr-en").iterdir())) == 1
+    output = tmp_path / "fr-en" / "2"
+    exported(model, output, "ctranslate2")
+    assert list(output.parent.iterdir()) == [output]
+
+
+@pytest.mark.parametrize("name", ["1", "2"])
+def test_another_export_that_is_at_work_is_left_alone(
+    name: str, run: Path, model: TranslationModel, tmp_path: Path
 ) -> None:
     output = tmp_path / "fr-en" / "1"
     exporting = EXPORTING.replace(
@@ -90,27 +102,30 @@ def test_another_export_that_is_at_work_is_left_alone(
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout and other.stdin
         assert other.stdout.readline() == b"\n"  # it is in the middle
-        exported(model, output, "ctranslate2")
+        ours = output.with_name(name)
+        exported(model, ours, "ctranslate2")
         assert len(list(output.parent.iterdir())) == 2  # what it has written so far is still there
-        whole = (output / "manifest.json").read_bytes()
+        whole = (ours / "manifest.json").read_bytes()
         other.stdin.close()
-        assert other.wait(120) == 1  # it finds the version there
-    assert list(output.parent.iterdir()) == [output]
-    assert (output / "manifest.json").read_bytes() == whole
+        assert other.wait(120) == (1 if ours == output else 0)  # it finds the version there
+    assert set(output.parent.iterdir()) == {output, ours}
+    assert (ours / "manifest.json").read_bytes() == whole
 
 
 def test_what_only_looks_like_a_leftover_stays(
     model: TranslationModel, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder, file, link = (tmp_path / f".1-abcdefg{letter}" for letter in "hij")
+    folder, file, link, empty = (tmp_path / f".1-abcdefg{letter}" for letter in "hijk")
     folder.mkdir()
+    empty.mkdir()
+    (folder / ".export").touch()
     (folder / "notes.txt").write_text("mine")
     file.write_text("a file")
     link.symlink_to(tmp_path_factory.mktemp("empty"))
     exported(model, tmp_path / "1", "ctranslate2")
     assert (folder / "notes.txt").read_text() == "mine"
     assert file.read_text() == "a file"
-    assert link.is_dir()
+    assert link.is_dir() and empty.is_dir()
 
 
 @pytest.mark.parametrize("size", [1000, 20_000])

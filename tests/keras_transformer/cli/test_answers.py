@@ -64,10 +64,16 @@ def test_as_json_a_line_is_all_that_was_found(model: TranslationModel, said: Cal
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--beam", "0"], "argument --beam: a beam keeps at least 1 answer; got 0"),
-        (["--beam", "two"], "argument --beam: a beam keeps at least 1 answer; got two"),
-        (["--max-tokens", "0"], "argument --max-tokens: an answer may have at least 1 token; got 0"),
-        (["--max-tokens", "-1"], "argument --max-tokens: an answer may have at least 1 token; got -1"),
+        (["--beam", "0"], "argument --beam: a beam keeps at least 1 answer, and at most 256; got 0"),
+        (["--beam", "two"], "argument --beam: a beam keeps at least 1 answer, and at most 256; got two"),
+        (
+            ["--max-tokens", "0"],
+            "argument --max-tokens: an answer may have at least 1 token, and at most 65,536; got 0",
+        ),
+        (
+            ["--max-tokens", "-1"],
+            "argument --max-tokens: an answer may have at least 1 token, and at most 65,536; got -1",
+        ),
         (["--scores", "--json"], "argument --json: not allowed with argument --scores"),
     ],
 )

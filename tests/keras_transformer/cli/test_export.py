@@ -131,7 +131,7 @@ def test_what_is_wrong_is_told_before_a_model_is_loaded(
         "error: --golden-reference is the translation of --golden: give that as well"
     )
     assert failed(capsys, *export, output, "--golden-count", "0", status=2) == (
-        "error: argument --golden-count: at least 1 golden sentence is needed; got 0"
+        "error: argument --golden-count: at least 1 golden sentence is needed, and at most 1,000,000; got 0"
     )
     assert "a.fr" in failed(
         capsys, *export, output, "--golden", tmp_path / "a.fr", "--golden-reference", tmp_path / "b.en"
@@ -243,6 +243,21 @@ def test_info_tells_what_a_version_is(
     assert rows["scores"].startswith("BLEU ") and rows["scores"].endswith("on 20 golden sentences")
     assert f"on {manifest.quality.machine.processor}, 1 thread" in rows["sentences/s"]
     assert rows["network"].endswith(f"{manifest.quality.parameters:,} parameters")
+
+
+@pytest.mark.parametrize("verb", ["info", "verify", "translate"])
+def test_a_manifests_languages_cannot_command_the_terminal(
+    verb: str, version: Version, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = Path(shutil.copytree(version.directory, tmp_path / "1"))
+    manifest = json.loads((copy / "manifest.json").read_bytes())
+    manifest["languages"]["source"] = "fr\x1b[2J\x9b"
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    capsys.readouterr()
+    main([verb, str(copy), *(["--input", os.devnull] if verb == "translate" else [])])
+    told = "".join(capsys.readouterr())
+    assert r"fr\u001b[2J\u009b" in told
+    assert not {"\x1b", "\x9b"} & set(told)
 
 
 def test_info_tells_machines_the_same_and_more(version: Version, capsys: pytest.CaptureFixture[str]) -> None:

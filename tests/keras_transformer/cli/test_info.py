@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,84 @@ def copied(run: Path, to: Path, *without: str) -> Path:
         if path.name not in without and not path.name.startswith("."):
             (to / path.name).symlink_to(path)
     return to
+
+
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_of_a_run_whose_model_is_gone_it_tells_the_rest_and_fails(
+    option: list[str], run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = copied(run, tmp_path / "run", "model.keras")
+    capsys.readouterr()
+    assert main(["info", str(bare), *option]) == 1
+    out, err = capsys.readouterr()
+    assert "fr to en" in out or json.loads(out)["languages"] == {"source": "fr", "target": "en"}
+    assert err == (
+        f"keras-transformer info: there is no model in {bare}: {bare}/model.keras is missing; "
+        "copy it from where it is whole, or train again.\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["run.json", "recipe.json", "history.json", "cleaning.json"])
+@pytest.mark.parametrize("nested", ["[" * 100_000 + "]" * 100_000, '{"a":' * 100_000 + "1" + "}" * 100_000])
+def test_a_deeply_nested_file_of_a_run_is_damaged(
+    nested: str, name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = copied(run, tmp_path / "run", name)
+    (damaged / name).write_text(nested)
+    said = failed(capsys, damaged)
+    assert said.startswith(f"{damaged}/{name} is damaged")
+    assert "it is nested too deeply" in said
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("versions", ["keras"]),
+        ("versions", {"keras": {"keras": []}}),
+        ("corpus", {"pairs": [["a"]]}),
+        ("corpus", {"source": {"a": 1}}),
+        ("corpus", {"phrasebook": ["fr-en"]}),
+        ("corpus", {"max_words": "many"}),
+        ("corpus", {"keep_duplicates": None}),
+    ],
+)
+def test_a_run_that_says_something_of_another_type_is_damaged(
+    key: str, value: Any, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = copied(run, tmp_path / "run", "run.json")
+    about = json.loads((run / "run.json").read_bytes())
+    about[key] = {**about[key], **value} if key == "corpus" else value
+    (damaged / "run.json").write_text(json.dumps(about))
+    assert failed(capsys, damaged).startswith(f"{damaged}/run.json is damaged (")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [[], {"class_name": "TranslationModel", "config": []}, {"class_name": "TranslationModel", "config": {}}],
+)
+def test_a_keras_file_that_describes_something_else_is_told(
+    config: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.keras"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", json.dumps(config))
+        archive.writestr("metadata.json", '{"keras_version": "3.15.0"}')
+    assert failed(capsys, path).startswith(f"{path} ")
+
+
+def test_a_runs_languages_cannot_command_the_terminal(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = copied(run, tmp_path / "run", "run.json")
+    about = json.loads((run / "run.json").read_bytes())
+    about["source_lang"] = "fr\x1b]0;owned\x07\x9b2J"
+    (hostile / "run.json").write_text(json.dumps(about))
+    assert main(["info", str(hostile)]) == 0
+    out = capsys.readouterr().out
+    assert r"  languages    fr\u001b]0;owned\u0007\u009b2J to en" in out.splitlines()
+    assert main(["info", str(hostile), "--json"]) == 0
+    out = capsys.readouterr().out
+    assert out.isascii() and json.loads(out)["languages"]["source"] == about["source_lang"]
 
 
 def test_a_run_that_was_prepared_and_not_trained(

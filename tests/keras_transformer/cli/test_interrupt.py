@@ -9,28 +9,91 @@ from pathlib import Path
 
 import pytest
 
+WHEN_A_MODULE_IS_LOOKED_FOR = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+"""
+
+WHEN_WEIGHTS_ARE_READ = """
+import os, signal, zipfile
+
+open_member = zipfile.ZipFile.open
+
+class Dropped:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(100):
+            pass
+
+def interrupting(archive, name, *others, **more):
+    if name == "model.weights.h5":
+        {}
+    return open_member(archive, name, *others, **more)
+
+zipfile.ZipFile.open = interrupting
+"""
+
+
+def interrupted(tmp_path: Path, when: str, *arguments: object) -> str:
+    """What the command says last, having got a SIGINT from itself at a certain moment."""
+    (tmp_path / "sitecustomize.py").write_text(when)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-m", "keras_transformer", *map(str, arguments)]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, input=b"Merci.\n", timeout=240, check=False
+    )
+    err = done.stderr.decode()
+    assert "Traceback" not in err
+    assert done.returncode == 130
+    assert done.stdout == b""
+    return err
+
 
 @pytest.mark.parametrize("module", ["keras_transformer.cli.train", "keras_transformer.training.recipe"])
 def test_while_a_verb_is_loaded_too(module: str, tmp_path: Path) -> None:
-    """The interrupt comes from the process itself, when it looks for that module."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import os, signal, sys\n"
-        "class Interrupting:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        f"        if name == {module!r}:\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Interrupting())\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    command = [sys.executable, "-m", "keras_transformer", "train", "--help"]
-    done = subprocess.run(command, env=environment, capture_output=True, timeout=60, check=False)
-    assert done.stderr.decode() == "keras-transformer train: interrupted\n"
-    assert done.returncode == 130
+    err = interrupted(tmp_path, WHEN_A_MODULE_IS_LOOKED_FOR.format(module), "train", "--help")
+    assert err == "keras-transformer train: interrupted\n"
 
 
-def test_while_tensorflow_is_loaded(tmp_path: Path) -> None:
+@pytest.mark.parametrize("module", ["keras_transformer.cli", "argparse"])
+def test_from_our_first_line_on(module: str, tmp_path: Path) -> None:
+    err = interrupted(tmp_path, WHEN_A_MODULE_IS_LOOKED_FOR.format(module), "train", "--help")
+    assert err == "keras-transformer: interrupted\n"
+
+
+VERBS: dict[str, list[str]] = {
+    "translate": [],
+    "evaluate": ["--source", "{lines}", "--reference", "{reference}"],
+    "attention": ["Merci.", "--output", "{page}"],
+    "export": ["--output", "{version}", "--golden", "{lines}", "--format", "onnx"],
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("where", ["os.kill(os.getpid(), signal.SIGINT)", "Dropped()"])
+def test_while_keras_reads_a_model_and_swallows_it(verb: str, where: str, run: Path, tmp_path: Path) -> None:
+    """Keras catches everything there and reads in another way; what a finaliser raises Python only prints."""
+    names = {"lines": "a.txt", "reference": "b.txt", "page": "heads.html", "version": "models/fr-en/1"}
+    paths = {name: tmp_path / file for name, file in names.items()}
+    paths["lines"].write_text("Merci.\n")
+    paths["reference"].write_text("Thanks.\n")
+    before = sorted(run.iterdir())
+    options = [option.format(**paths) for option in VERBS[verb]]
+    err = interrupted(tmp_path, WHEN_WEIGHTS_ARE_READ.format(where), verb, run, *options)
+    assert err == f"Loading Keras and TensorFlow ...\nkeras-transformer {verb}: interrupted\n"
+    assert sorted(run.iterdir()) == before
+    assert not paths["page"].exists() and not paths["version"].exists()
+
+
+def test_while_tensorflow_is_loaded(run: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "keras_transformer", "translate", str(tmp_path)],
+        [sys.executable, "-m", "keras_transformer", "translate", str(run)],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

@@ -51,8 +51,8 @@ def test_the_help_explains_every_limit_with_what_it_usually_is(capsys: pytest.Ca
         ("--port", "-1", "a port is a number from 0 to 65535; got -1"),
         ("--grace", "-1", "a number of seconds, at least 0, is needed; got -1"),
         ("--grace", "nan", "a number of seconds, at least 0, is needed; got nan"),
-        ("--slots", "0", "--slots must be at least 1; got 0"),
-        ("--queue", "many", "--queue must be at least 1; got many"),
+        ("--slots", "0", "--slots must be at least 1, and at most 4,096; got 0"),
+        ("--queue", "many", "--queue must be at least 1, and at most 1,000,000; got many"),
         ("--precision", "int4", "invalid choice: 'int4'"),
     ],
 )

@@ -119,8 +119,9 @@ def test_resume_with_options_is_refused_with_their_names(
 ) -> None:
     options = ["--steps", 9, "--phrasebook", "fr-en", "--separate", "--keep-duplicates", "--max-words", 3]
     assert failed(capsys, "train", "--run", trained, "--resume", *options) == (
-        "--resume goes on with the run as it was begun: "
-        "leave out --phrasebook, --max-words, --keep-duplicates, --steps, --separate."
+        "--resume goes on with the run as it was begun, to the steps it was begun with: "
+        "leave out --phrasebook, --max-words, --keep-duplicates, --steps, --separate. "
+        "A run cannot be given more steps or other settings: begin a new one for them, in another --run."
     )
 
 

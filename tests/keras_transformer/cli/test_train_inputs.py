@@ -92,9 +92,9 @@ def test_all_problems_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFix
         "--source-lang and --target-lang are needed: the model is told what it translates",
         "preset must be one of tiny, small, base",
         "got 'huge'",
-        "steps must be a whole number of at least 1",
+        "steps must be a whole number of at least 1 and at most 10,000,000",
         "got 0",
-        "warm_up must be below steps",
+        "warm_up must be at most steps",
         "got 3 and 0",
     ]
     assert not run.exists()

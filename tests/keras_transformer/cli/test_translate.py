@@ -156,11 +156,45 @@ def test_what_is_not_utf8_is_told_with_file_and_line_after_the_lines_before_it(
     assert main(["translate", str(run), "--input", str(path)]) == 1
     out, err = capsys.readouterr()
     assert out.splitlines() == model.translate(["Non.", "Merci."])
-    assert f"\n2 lines done\nkeras-transformer translate: {path}, line 3: not UTF-8 (" in err
-    assert "0xe7 in position 2" in err
+    assert (
+        f"\n2 lines done\nkeras-transformer translate: {path}, line 3: 0xE7 at byte 3 of the line "
+        "(15 of the file) is not UTF-8 (invalid continuation byte): convert the file, for example with "
+        f"iconv -f WINDOWS-1252 -t UTF-8 {path}.\n"
+    ) in err
     path.write_bytes(b"\xe7\n")
     assert main(["translate", str(run), "--input", str(path)]) == 1
-    assert f"...\nkeras-transformer translate: {path}, line 1: not UTF-8 (" in capsys.readouterr().err
+    assert f"...\nkeras-transformer translate: {path}, line 1: 0xE7 at byte 1 " in capsys.readouterr().err
+
+
+def test_a_gzipped_text_is_translated_and_a_text_of_another_encoding_is_named_as_train_does(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: TranslationModel
+) -> None:
+    text = "".join(f"{line}\n" for line in ("Merci.", "Non.", "Où est la gare ?"))
+    answers = model.translate(text.splitlines())
+    two = text.index("\n") + 1
+    whole = gzip.compress(text[:two].encode()) + gzip.compress(text[two:].encode())  # as cat joins them
+    for name, content in (("a.txt.gz", whole), ("a", whole), ("b.txt", b"\xef\xbb\xbf" + text.encode())):
+        path = tmp_path / name
+        path.write_bytes(content)
+        capsys.readouterr()
+        assert main(["translate", str(run), "--input", str(path)]) == 0
+        assert capsys.readouterr().out.splitlines() == answers
+    for name, content, why in (
+        (
+            "utf16.txt",
+            text.encode("utf-16"),
+            "is UTF-16, not UTF-8 (it starts with the bytes FF FE): ",
+        ),
+        ("c.txt.gz", text.encode(), "is named .gz but is not gzipped: rename it"),
+        ("cut.gz", whole[:-8], "is cut off: its gzip data end too early"),
+        ("damaged.gz", whole[:-8] + bytes(8), "has damaged gzip data"),
+    ):
+        path = tmp_path / name
+        path.write_bytes(content)
+        capsys.readouterr()
+        assert main(["translate", str(run), "--input", str(path)]) == 1
+        told = capsys.readouterr().err.splitlines()[-1]
+        assert told.startswith(f"keras-transformer translate: {path} {why}")
 
 
 def test_what_was_asked_to_be_translated_must_be_there(
@@ -173,10 +207,11 @@ def test_what_was_asked_to_be_translated_must_be_there(
 
 
 def test_where_no_model_is_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
     (tmp_path / "half.keras").write_bytes(b"PK\x03\x04 cut off")
     for place, why in (
         ("nowhere", f"{tmp_path}/nowhere does not exist: name a run directory or a .keras file."),
-        ("", f"there is no model in {tmp_path}: {tmp_path}/model.keras does not exist."),
+        ("empty", f"there is no model in {tmp_path}/empty: {tmp_path}/empty/model.keras does not exist."),
         ("half.keras", "half.keras"),
     ):
         assert main(["translate", str(tmp_path / place), "--input", os.devnull]) == 1

@@ -106,6 +106,36 @@ def test_a_terminal_shows_how_far_a_file_is(run: Path, tmp_path: Path) -> None:
     assert re.search(rb"\r\x1b\[K5,000 lines, [\d.]+ s, [\d,]+ lines/s\r\n\Z", shown)
 
 
+def test_a_terminal_shows_how_far_a_line_of_a_megabyte_is(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "line.txt"
+    path.write_text("Non. Oui. " * 100_000 + "\n")
+    terminal, stderr = pty.openpty()
+    with (tmp_path / "out.txt").open("wb") as out:
+        process = started(
+            run, "--input", str(path), stdin=subprocess.DEVNULL, stdout=out.fileno(), stderr=stderr
+        )
+    os.close(stderr)
+    with process:
+        shown = heard(terminal, b" sentences of the next")
+        process.send_signal(signal.SIGINT)
+        heard(terminal, b"interrupted\r\n")
+        assert process.wait(60) == 130
+    os.close(terminal)
+    assert re.search(rb"\r\x1b\[K0 lines, and [\d,]+ of [\d,]+ sentences of the next", shown)
+    assert (tmp_path / "out.txt").read_bytes() == b""
+
+
+def test_what_a_text_holds_cannot_command_the_terminal(tmp_path: Path) -> None:
+    terminal, stdout = pty.openpty()
+    code = "from keras_transformer.cli.lines import write_line; write_line('a\\x1b[2J')"
+    for output, shown in ((stdout, None), (subprocess.PIPE, b"a\x1b[2J\n")):
+        done = subprocess.run([sys.executable, "-c", code], stdout=output, check=True, timeout=60)
+        assert done.stdout == shown  # a pipe gets what there is
+    os.close(stdout)
+    assert heard(terminal, b"\r\n") == b"a\\u001b[2J\r\n"
+    os.close(terminal)
+
+
 def test_in_a_pipe_it_ends_quietly_when_the_reader_leaves(run: Path) -> None:
     with started(run) as process:
         assert process.stdin and process.stdout and process.stderr

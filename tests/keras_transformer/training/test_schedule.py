@@ -57,5 +57,10 @@ def test_what_makes_no_schedule_is_refused_with_the_values() -> None:
     for peak, warm_up in ((0.0, 4), (-1.0, 4), (math.nan, 4), (1.0, 0)):
         with pytest.raises(ValueError, match=f"got {peak} and {warm_up}"):
             InverseSquareRoot(peak, warm_up)
-    with pytest.raises(ValueError, match="steps must be more than warm_up; got 4 and 4"):
-        Cosine(1.0, 4, 4)
+    with pytest.raises(ValueError, match="steps must be at least warm_up; got 3 and 4"):
+        Cosine(1.0, 4, 3)
+
+
+def test_a_warm_up_of_all_steps_ends_at_the_peak() -> None:
+    assert [at(Cosine(0.8, 4, 4), step) for step in (2, 4)] == pytest.approx([0.4, 0.8])
+    assert at(Cosine(0.8, 1, 1), 1) == pytest.approx(0.8)

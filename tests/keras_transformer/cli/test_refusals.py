@@ -1,0 +1,204 @@
+"""What cannot work is refused before Keras is loaded or a corpus is read, with what may be meant instead."""
+
+import argparse
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.cli import main, train
+from keras_transformer.training.recipe import Recipe
+
+from .failing import failed
+
+ABSURD = "99999999999999999999"
+
+
+@pytest.fixture
+def here(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory as `make demo` leaves it: run/, and models/fr-en/1 and 2 by their manifests; and a text."""
+    for number in ("1", "2"):
+        version = tmp_path / "models" / "fr-en" / number
+        version.mkdir(parents=True)
+        (version / "manifest.json").write_text("{}")
+    (tmp_path / "run").symlink_to(run)
+    (tmp_path / "text.txt").write_text("Merci.\n")
+    (tmp_path / "other.txt").write_text("Thanks.\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 1) -> str:
+    """Why, told at once: nothing was loaded before."""
+    capsys.readouterr()
+    told = failed(capsys, *arguments, status=status)
+    assert "Loading" not in told
+    return told
+
+
+# Which MODEL
+
+
+OPTIONS: dict[str, list[str]] = {
+    "translate": ["--input", "text.txt"],
+    "evaluate": ["--source", "text.txt", "--reference", "other.txt"],
+    "attention": ["Merci."],
+    "export": ["--output", "models/fr-en/3"],
+    "info": [],
+    "verify": [],
+    "serve": ["--port", "0"],
+}
+VERSION, RUN = "models/fr-en/2", "run"
+
+
+@pytest.mark.parametrize(
+    ("verb", "given", "meant"),
+    [
+        *[(verb, "models/fr-en", VERSION) for verb in ("translate", "info", "verify", "serve")],
+        *[(verb, "models/fr-en/7", VERSION) for verb in ("translate", "info", "verify", "serve")],
+        *[(verb, ".", RUN) for verb in ("evaluate", "attention", "export", "translate", "info")],
+        *[(verb, "runs", RUN) for verb in ("evaluate", "attention", "export", "translate", "info")],
+        ("serve", ".", "models"),
+        ("verify", "models", VERSION),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_the_model_near_the_path_is_named(
+    verb: str, given: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refused(capsys, verb, given, *OPTIONS[verb]).endswith(f": did you mean {meant}?")
+
+
+@pytest.mark.parametrize("verb", ["translate", "evaluate", "attention", "export"])
+@pytest.mark.usefixtures("here")
+def test_a_text_is_no_model(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, verb, "text.txt", *OPTIONS[verb]).startswith("text.txt is no .keras file: ")
+
+
+@pytest.mark.usefixtures("here")
+def test_an_export_of_nothing_speaks_of_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ([], ["--golden", "text.txt"]):
+        told = refused(capsys, "export", "nofile", "--output", "models/fr-en/3", *option)
+        assert told.startswith("nofile does not exist: ")
+
+
+# Which values
+
+
+@pytest.mark.parametrize(
+    "name", ["steps", "tokens", "accumulate", "vocabulary", "warm_up", "validate_every", "patience",
+             "average_last", "max_tokens", "seed"]
+)  # fmt: skip
+def test_a_recipe_of_absurd_numbers_is_refused_before_the_corpus_is_read(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    option = f"--{name.replace('_', '-')}"
+    told = refused(capsys, "train", "--phrasebook", "fr-en", "--run", tmp_path / "run", option, ABSURD)
+    assert re.search(rf"{name} must be a whole number of at least \d+ and at most [\d,]+; got {ABSURD}", told)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "option"),
+    [
+        *[(verb, "--beam") for verb in ("translate", "evaluate")],
+        ("translate", "--max-tokens"),
+        ("export", "--golden-count"),
+        *[("serve", f"--{name}") for name in ("slots", "queue", "prefill", "threads")],
+        *[("serve", f"--{name}") for name in ("characters", "tokens", "segments", "message-bytes")],
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_an_absurd_count_is_wrong_usage(verb: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for absurd in (ABSURD, "1" + "0" * 5000, str(2**31), "0"):
+        told = refused(capsys, verb, VERSION, *OPTIONS[verb], option, absurd, status=2)
+        assert re.search(rf"argument {option}: .* at most [\d,]+; got {absurd}$", told)
+
+
+def test_a_run_of_one_step_needs_no_warm_up_from_its_user(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = [f"Bonjour {number}.\tHello {number}.\n" for number in range(300)]
+    (tmp_path / "a.tsv").write_text("".join(pairs))
+    corpus = ["--pairs", str(tmp_path / "a.tsv"), "--source-lang", "fr", "--target-lang", "en"]
+    small = ["--vocabulary", "300", "--tokens", "256", "--max-tokens", "32", "--precision", "float32"]
+    assert main(["train", *corpus, *small, "--run", str(tmp_path / "run"), "--steps", "1"]) == 0
+    assert "step 1, held-out BLEU" in capsys.readouterr().out
+
+
+# Which files to write
+
+
+@pytest.mark.parametrize("output", ["/proc/page.html", "text.txt/page.html", "a" * 300 + ".html"])
+@pytest.mark.usefixtures("here")
+def test_a_file_that_cannot_be_written_is_named_before_a_model_is_loaded(
+    output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compared = ["--source", "text.txt", "--reference", "other.txt"]
+    for command in (
+        ["evaluate", "run", *compared, "--worst", output],
+        ["export", "run", "--output", output, "--golden", "text.txt"],
+        ["train", "--phrasebook", "fr-en", "--run", output],
+    ):
+        assert output in refused(capsys, *command)
+    told = refused(capsys, "attention", "run", "Merci.", "--output", output)
+    assert output in told or "text.txt is no directory" in told
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "attention", "export"])
+def test_a_full_disk_is_noticed_before_a_model_is_loaded(
+    verb: str,
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    disk_of: Callable[[int], AbstractContextManager[None]],
+) -> None:
+    options = {
+        "evaluate": ["--source", "text.txt", "--reference", "other.txt", "--worst", "page.html"],
+        "attention": ["Merci.", "--output", "page.html"],
+        "export": ["--output", "page.html", "--golden", "text.txt"],
+    }
+    before = sorted(here.iterdir())
+    with disk_of(100):
+        told = refused(capsys, verb, "run", *options[verb])
+    assert told == "[Errno 27] File too large: 'page.html'"
+    assert sorted(here.iterdir()) == before
+
+
+def test_a_name_that_is_nearly_too_long_is_written(here: Path) -> None:
+    name = "é" * 125  # 250 bytes
+    assert main(["phrasebook", "fr-en", "--pairs", "2", "--source", name, "--target", "b.txt"]) == 0
+    assert len((here / name).read_text().splitlines()) == 2
+
+
+# What the help says
+
+
+def test_the_usage_names_the_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert capsys.readouterr().out.startswith("usage: keras-transformer [-h] [--version] VERB ...\n")
+
+
+def test_the_help_of_a_recipe_shows_no_default_but_those_that_are_used() -> None:
+    recipes = [Recipe.for_corpus(pairs) for pairs in (1000, 10_000, 49_999, 100_000, 2_000_000)]
+    parser = argparse.ArgumentParser()
+    train.configure(parser)
+    text = {action.dest: action.help or "" for action in parser._actions}
+    described = {"vocabulary", "warm_up", "validate_every", "precision"}  # in words
+    for field in fields(Recipe):
+        if field.name in {"joint", *described}:
+            continue
+        used = {getattr(recipe, field.name) for recipe in recipes}
+        (shown,) = re.findall(r"\(([^()]+)\)$", text[field.name])
+        if len(used) > 1:
+            assert shown.startswith("follows the size of the corpus: "), field.name
+            numbers = {float(number.replace(",", "")) for number in re.findall(r"[\d.,]+", shown)}
+            assert {min(used), max(used)} == numbers, field.name
+        else:
+            (value,) = used
+            default = shown.partition(";")[0]
+            assert (default if isinstance(value, str) else float(default)) == value, field.name
+    assert "the phrasebook has a recipe of its own" in parser.format_help().replace("\n", " ")
