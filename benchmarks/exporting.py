@@ -27,7 +27,7 @@ MOST_SECONDS, MOST_SIZES = 60.0, 3.0
 WITHOUT_TORCH = "import sys; sys.modules['torch'] = None\n"
 LOAD = """
 from pathlib import Path
-from keras_transformer.cli.models import load_model
+from keras_transformer.cli._models import load_model
 model = load_model(Path(sys.argv[1]))
 print(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0])
 """
@@ -74,7 +74,7 @@ def main() -> None:
 
 def _make(preset: str, path: Path, golden: Path, options: argparse.Namespace) -> float:
     """-> the megabytes of its weights."""
-    from keras_transformer.text.phrasebook import phrasebook
+    from keras_transformer.phrasebook import phrasebook
     from keras_transformer.text.tokenizer import Tokenizer
 
     pairs = phrasebook("fr-en", "train", PAIRS.of(options))

@@ -112,9 +112,9 @@ def _of_product(code: CodeType) -> bool:
 
 def _translate(run: Path, repeats: int) -> list[Parts]:
     """Of the first line and of others; the command runs in this thread, its user in another."""
-    from keras_transformer.cli import loading, main
+    from keras_transformer.cli import _loading, main
 
-    loading.load("keras_transformer.models.translation")  # not under the profiler
+    _loading.load("keras_transformer.models.translation")  # not under the profiler
     output = sys.stdout.buffer
     recorder = Recorder(
         begins=lambda frame, event, argument: (
@@ -155,7 +155,7 @@ def _call(models: Path, repeats: int) -> list[Parts]:
     """Of a call after others; the caller is in this thread, which is not profiled."""
     import grpc
 
-    from serving.handlers import SERVICE
+    from serving.grpc.handlers import SERVICE
     from serving.v1 import translation_pb2 as wire
 
     message = wire.TranslateRequest(text=SENTENCE).SerializeToString()
@@ -211,7 +211,7 @@ def _terminal() -> Iterator[tuple[Any, Any]]:
 @contextmanager
 def _served(models: Path) -> Iterator[int]:
     """Yield the port of a server in a thread of its own."""
-    from serving.limits import Limits
+    from serving.api.limits import Limits
     from serving.server import Server
 
     loop = asyncio.new_event_loop()
@@ -238,16 +238,16 @@ def _served(models: Path) -> Iterator[int]:
 
 def _models(path: Path) -> Any:
     """Open a directory of versions, or a model that has not been exported."""
-    from serving.model import EngineSettings, Model
-    from serving.models import Models
-    from serving.opening import open_models, places
+    from serving.registry.discovery import open_models, places
+    from serving.registry.registry import Models
+    from serving.registry.served_version import EngineSettings, Model
 
     if path.is_dir():
         return open_models(places(path), EngineSettings())
-    from export.scheduler_onnx import write_scheduler_onnx
+    from export.formats.onnx_scheduler import write_scheduler_onnx
     from keras_transformer import TranslationModel
-    from serving.engine import Engine
-    from serving.onnx_runtime import OnnxRuntime
+    from keras_transformer.inference.backends.onnx_runtime import OnnxRuntime
+    from serving.engine.engine import Engine
 
     model = TranslationModel.load(path)
     write_scheduler_onnx(model, path.parent)

@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _generate(path: Path, count: int) -> None:
-    from keras_transformer.text.phrasebook.numbered import numbered_pairs
+    from keras_transformer.phrasebook.numbered import numbered_pairs
 
     with path.open("w", encoding="utf-8") as file:
         for pair in numbered_pairs(count):

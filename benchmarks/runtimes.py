@@ -83,10 +83,10 @@ def _measure(sides: dict[str, Side], presets: list[str], options: argparse.Names
 def _export(preset: str, directory: Path, names: list[str]) -> None:
     """The same random weights for every side."""
     from export.calibration import observed_ranges
-    from export.ctranslate2_format import write_ctranslate2
-    from export.products import Int8
-    from export.saved_model import write_saved_model
-    from export.scheduler_onnx import write_scheduler_onnx
+    from export.formats.ctranslate2 import write_ctranslate2
+    from export.formats.onnx_scheduler import write_scheduler_onnx
+    from export.formats.saved_model import write_saved_model
+    from keras_transformer.graphs.int8 import Int8
 
     model = smallest.untrained(preset, _tokenizer())
     directory.mkdir()
@@ -110,8 +110,8 @@ def _prepared(name: str, scratch: Path, preset: str, batch: str) -> tuple[Callab
 
 
 def _onnx(directory: Path, source: Any, precision: str) -> Callable[[], Any]:
-    from export.runtimes.scheduler_onnx import SchedulerOnnx
-    from keras_transformer.onnx.slots import Slots
+    from export.formats.onnx_scheduler_runtime import SchedulerOnnx
+    from keras_transformer.inference.backends.slots import Slots
 
     runtime = SchedulerOnnx(directory, precision)
     slots = Slots(runtime.decoder, len(source), SOURCE, TARGET)

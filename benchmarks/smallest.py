@@ -31,7 +31,7 @@ def untrained(preset: str, tokenizer: Any) -> Any:
 def write_model(path: Path) -> None:
     """Write an untrained French-English model of the smallest network."""
     from keras_transformer import Tokenizer
-    from keras_transformer.text.phrasebook import phrasebook
+    from keras_transformer.phrasebook import phrasebook
 
     pairs = list(phrasebook("fr-en", "train", PAIRS))
     tokenizer = Tokenizer.train(pairs, PIECES, source_lang="fr", target_lang="en")
@@ -40,7 +40,7 @@ def write_model(path: Path) -> None:
 
 def write_texts(source: Path, target: Path, direction: str = "fr-en", split: str = "test") -> None:
     """Write pairs of the phrasebook into two files, a sentence a line."""
-    from keras_transformer.text.phrasebook import phrasebook
+    from keras_transformer.phrasebook import phrasebook
 
     pairs = list(phrasebook(direction, split, PAIRS))
     source.write_text("".join(f"{pair.source}\n" for pair in pairs), encoding="utf-8")

@@ -190,14 +190,14 @@ def _batches(source: Path | None, target: Path | None, count: int) -> dict[str, 
     import keras
 
     from keras_transformer import TranslationModel
+    from keras_transformer.phrasebook import phrasebook
     from keras_transformer.text.corpus import read_parallel
-    from keras_transformer.text.phrasebook import phrasebook
     from keras_transformer.text.token_store import TokenStore
     from keras_transformer.text.tokenizer import Tokenizer
-    from keras_transformer.training.feed import feed
+    from keras_transformer.training.data.dataset import feed
+    from keras_transformer.training.data.stages import stages
     from keras_transformer.training.loss import LabelSmoothedCrossEntropy
     from keras_transformer.training.recipe import Recipe
-    from keras_transformer.training.stages import stages
 
     pairs = list(
         read_parallel([source], [target]) if source and target else phrasebook("fr-en", "train", count)

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from export.products import HIGHEST, LOWEST, Observed, Range
-from keras_transformer.decoding.lengths import longest_answer
+from keras_transformer.graphs.builder import Graph
+from keras_transformer.graphs.int8 import HIGHEST, LOWEST, Observed, Range
+from keras_transformer.graphs.transformer import WRITTEN, decoder, encoder
+from keras_transformer.inference.backends.quiet import onnxruntime
+from keras_transformer.inference.backends.slots import part_name
 from keras_transformer.models.translation import TranslationModel
-from keras_transformer.onnx.graph import Graph
-from keras_transformer.onnx.networks import WRITTEN, decoder, encoder
-from keras_transformer.onnx.silent import onnxruntime
-from keras_transformer.onnx.slots import part_name
+from keras_transformer.text.lengths import longest_answer
 
 ROWS = 8  # at once: the caches of more take memory
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from export.golden import Golden
+from export.artifact.golden import Golden
 from export.golden_sentences import Sentence
-from keras_transformer.models.loops import Loop, Search, looped
+from keras_transformer.decoding.traced_search import Loop, Search, looped
 from keras_transformer.models.translation import TranslationModel
-from keras_transformer.text.batches import padded
+from keras_transformer.text.buckets import padded
 from keras_transformer.text.tokenizer import Tokenizer
 
 ROWS = 8

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from export.layout import RuntimeName
-from export.manifest import Version
-from export.runtimes.open import installed, open_runtime
+from export.artifact.layout import RuntimeName
+from export.artifact.manifest import Version
+from export.formats.registry import installed, open_runtime
 from keras_transformer.cores import usable_cores
 
 

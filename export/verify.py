@@ -8,12 +8,12 @@ nobody knows, and nothing is judged.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from export.card import Agreement
-from export.golden import NEAR_TIE, Golden
+from export.artifact.golden import NEAR_TIE, Golden
+from export.artifact.layout import RuntimeName
+from export.artifact.manifest import Version
+from export.artifact.quality_card import Agreement
 from export.golden_sentences import evenly
-from export.layout import RuntimeName
-from export.manifest import Version
-from export.runtimes.ask import Asked, AskError, ask
+from export.isolated import Asked, AskError, ask
 
 MOST_SCORE_DIFFERENCE = 1e-4
 MOST_BLEU_LOST = 1.0

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from keras_transformer.models.translation import TranslationModel
     from keras_transformer.text.sentences import Lengths
     from keras_transformer.text.tokenizer import Tokenizer
+    from keras_transformer.training.data.text_batches import text_batches
     from keras_transformer.training.loss import LabelSmoothedCrossEntropy
-    from keras_transformer.training.text_batches import text_batches
 
 __version__ = "0.1.0"
 __all__ = [

@@ -7,19 +7,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from serving.async_client import AsyncClient
-    from serving.calls import Retries, TranslationError
-    from serving.client import Client
-    from serving.tls import Tls
+    from serving.client.asynchronous import AsyncClient
+    from serving.client.blocking import Client
+    from serving.client.calls import Retries, TranslationError
+    from serving.client.tls import Tls
 
 __all__ = ["AsyncClient", "Client", "Retries", "Tls", "TranslationError"]
 
 _HOMES = {
-    "AsyncClient": "serving.async_client",
-    "Client": "serving.client",
-    "Retries": "serving.calls",
-    "Tls": "serving.tls",
-    "TranslationError": "serving.calls",
+    "AsyncClient": "serving.client.asynchronous",
+    "Client": "serving.client.blocking",
+    "Retries": "serving.client.calls",
+    "Tls": "serving.client.tls",
+    "TranslationError": "serving.client.calls",
 }
 
 

@@ -7,15 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from serving.api.limits import Limits
 from serving.daemon import in_daemon
-from serving.limits import Limits
-from serving.model import EngineSettings
-from serving.models import Models, listed
-from serving.opening import open_models, places
-from serving.security import Security
+from serving.observability.traces import traces
+from serving.registry.discovery import open_models, places
+from serving.registry.registry import Models, listed
+from serving.registry.reloader import Versions
+from serving.registry.served_version import EngineSettings
+from serving.security.listening import Security
 from serving.server import Server
-from serving.traces import traces
-from serving.versions import Versions
 
 Tell = Callable[[str], None]
 

@@ -8,19 +8,19 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from serving import access
-from serving.door import Door
-from serving.front import Front
-from serving.handlers import SERVICE, handlers
-from serving.limits import Limits
-from serving.metrics import Metrics
-from serving.models import Models
-from serving.security import Security
-from serving.service import TranslationService
-from serving.traces import Traces
+from serving.api.entry import Front
+from serving.api.gate import Door
+from serving.api.limits import Limits
+from serving.api.service import TranslationService
+from serving.grpc.handlers import SERVICE, handlers
+from serving.observability import access_log
+from serving.observability.metrics import Metrics
+from serving.observability.traces import Traces
+from serving.registry.registry import Models
+from serving.security.listening import Security
 
 if TYPE_CHECKING:
-    from serving.http.site import Site
+    from serving.http.listener import Site
 
 _logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Server:
         self._limits = limits
         self._service = TranslationService(limits)
         self._metrics = Metrics(lambda: self._service.models)
-        told = (self._metrics.count, access.log)  # traces come first: they name the trace for the log
+        told = (self._metrics.count, access_log.log)  # traces come first: they name the trace for the log
         self._front = Front(self._door, told if traces is None else (traces.tell, *told))
         self._healthy = False
         self._http: Site | None = None
@@ -84,7 +84,7 @@ class Server:
     async def start_http(self, host: str, port: int) -> int:
         """The same beside it over HTTP, by the same door; likewise."""
         from serving.http.application import application  # noqa: PLC0415 (the library, when it is needed)
-        from serving.http.site import Site  # noqa: PLC0415
+        from serving.http.listener import Site  # noqa: PLC0415
 
         security = self._security
         accepts = None if security.tokens is None else security.tokens.accepts

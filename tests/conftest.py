@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 import hypothesis
 import pytest
 
-from .browser import NAMES, Browser, Page
-from .needed import program
+from tests.browser import NAMES, Browser, Page
+from tests.needed import program
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests ask ONNX Runtime without any code of ours between

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 import grpc
 
-from serving.handlers import SERVICE
-from serving.model import Model
-from serving.requests import Request
+from keras_transformer.inference.requests import Request
+from serving.grpc.handlers import SERVICE
+from serving.registry.served_version import Model
 from serving.v1 import translation_pb2 as wire
 
 

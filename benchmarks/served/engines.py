@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from export.layout import CTRANSLATE2, ONNX
-from export.manifest import Version
+from export.artifact.layout import CTRANSLATE2, ONNX
+from export.artifact.manifest import Version
+from keras_transformer.inference.backend import LogProbs, Tokens
+from keras_transformer.inference.requests import End, Request
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
-from serving.attention import Graph
-from serving.engine import Engine
-from serving.model import Model
-from serving.pace import Pace
-from serving.requests import End, Request
-from serving.runtime import LogProbs, Tokens
+from serving.api.attention_graph import Graph
+from serving.engine.admission import Pace
+from serving.engine.engine import Engine
+from serving.registry.served_version import Model
 
 if TYPE_CHECKING:
-    from serving.onnx_runtime import OnnxRuntime
+    from keras_transformer.inference.backends.onnx_runtime import OnnxRuntime
 
 NAMES = ("continuous", "static", "ctranslate2_int8")
 GATHERING = 0.002  # seconds that a batch which is not full waits for others
@@ -31,7 +31,9 @@ def model(name: str, version: Version, precision: str, rows: int, queue: int) ->
     if name == "ctranslate2_int8":
         engine = CTranslate2(version.path(CTRANSLATE2), tokenizer, rows, queue)
     else:
-        from serving.onnx_runtime import OnnxRuntime  # beside CTranslate2 it would block it
+        from keras_transformer.inference.backends.onnx_runtime import (
+            OnnxRuntime,  # beside CTranslate2 it would block it
+        )
 
         runtime = OnnxRuntime(version.path(ONNX), precision, rows, tokenizer.bos_id, longest)
         if name == "continuous":

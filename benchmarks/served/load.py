@@ -21,7 +21,7 @@ from typing import Any
 import grpc
 from texts import SEED, TEXTS, drawn
 
-from export.manifest import Version, open_version
+from export.artifact.manifest import Version, open_version
 from serving.v1 import translation_pb2 as wire
 
 METHOD = "/serving.v1.TranslationService/Translate"

@@ -17,10 +17,10 @@ from bare import start_bare
 from engines import NAMES, model
 from texts import SEED, TEXTS, drawn
 
-from export.manifest import Version, open_version
-from serving.limits import Limits
-from serving.model import Model
-from serving.models import Models
+from export.artifact.manifest import Version, open_version
+from serving.api.limits import Limits
+from serving.registry.registry import Models
+from serving.registry.served_version import Model
 from serving.server import Server
 
 

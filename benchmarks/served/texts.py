@@ -2,7 +2,7 @@
 
 import random
 
-from export.manifest import Version
+from export.artifact.manifest import Version
 
 TEXTS, SEED = 2_000, 1  # of a load, unless another seed is said
 SPREAD = 0.5  # of the logarithm of an answer's tokens: one in twenty has less than 0.44 of the median, or 2.3

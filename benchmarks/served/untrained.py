@@ -21,11 +21,11 @@ def export_untrained(preset: str, directory: Path, formats: tuple[str, ...]) -> 
     Random weights say one token until they may say no more: the end is made to come, about when the answer is
     as long as its source.
     """
-    from export.card import Pairs
+    from export.artifact.manifest import LearnedLengths
+    from export.artifact.quality_card import Pairs
+    from export.export_request import Origin, Request
+    from export.exporter import export_version
     from export.golden_sentences import Chosen, Sentence
-    from export.manifest import LearnedLengths
-    from export.request import Origin, Request
-    from export.version import export_version
     from keras_transformer import Tokenizer
     from keras_transformer.text.corpus import Pair
 
@@ -69,10 +69,10 @@ def _let_it_end(model: Any, sources: list[list[int]]) -> None:
 
 def _around_the_end(model: Any, sources: list[list[int]], inverse: Any) -> tuple[Any, Any, Any]:
     """-> of each token: the state it comes from, the logit that the end should have, and what it counts."""
-    from keras_transformer.models.loops import Search
+    from keras_transformer.decoding.traced_search import Search
     from keras_transformer.models.translate import search_ids
-    from keras_transformer.text.batches import padded
-    from keras_transformer.training.feed import shifted
+    from keras_transformer.text.buckets import padded
+    from keras_transformer.training.data.dataset import shifted
 
     lengths = np.array([len(source) for source in sources])
     longest, start = int(lengths.max()) + NEAR, model.tokenizer.bos_id

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, NoReturn, TextIO, cast
 
 from keras_transformer import __version__
-from keras_transformer.cli.interrupts import interruptible, print_no_lost_interrupt
+from keras_transformer.cli._interrupts import interruptible, print_no_lost_interrupt
 from keras_transformer.text.visible import visible
 
 VERBS = {

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli.lines import read_lines, write_lines
+from keras_transformer.cli._lines import read_lines, write_lines
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.visible import visible
 
@@ -56,15 +56,15 @@ def run(arguments: argparse.Namespace) -> None:
         text = "\n".join(read_lines(STANDARD_INPUT))
     if not text.strip():
         raise CommandError("there is nothing to look at in an empty text: give it a word.")
-    from keras_transformer.cli.models import check_model, load_model
+    from keras_transformer.cli._models import check_model, load_model
     from keras_transformer.files import check_writable, write_whole
 
     check_model(arguments.model)
     check_writable(arguments.output)
     model = load_model(arguments.model)
-    from keras_transformer.explain.attention_page import attention_page
-    from keras_transformer.explain.attention_picture import attention_png
-    from keras_transformer.explain.heads import Choice, heads_of
+    from keras_transformer.viz.attention_page import attention_page
+    from keras_transformer.viz.attention_picture import attention_png
+    from keras_transformer.viz.heads import Choice, heads_of
 
     choice = Choice(arguments.kind, arguments.layer, arguments.head)
     try:

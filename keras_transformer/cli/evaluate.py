@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli.models import check_model, configure_search, load_model, search_options
+from keras_transformer.cli._models import check_model, configure_search, load_model, search_options
 from keras_transformer.files import check_writable
 from keras_transformer.text.visible import visible
 
@@ -144,9 +144,9 @@ def _evaluate(
     translated: list[list[str]],
     names: list[str],
 ) -> None:
-    from keras_transformer.evaluation.comparison import compare
-    from keras_transformer.evaluation.differences import folded
     from keras_transformer.evaluation.scores import score
+    from keras_transformer.evaluation.significance import compare
+    from keras_transformer.viz.differences import folded
 
     settings = {"lowercase": arguments.lowercase, "tokenize": arguments.tokenize}
     ours, other = translated[0], translated[1] if len(translated) > 1 else None
@@ -166,10 +166,10 @@ def _evaluate(
         result |= {"other": names[1], "comparison": [each.as_dict() for each in compared]}
     print(visible(json.dumps(result, ensure_ascii=False) if arguments.json else _table(result)))
     if arguments.worst:
-        from keras_transformer.evaluation import page
+        from keras_transformer.viz import worst_sentences
 
         columns = ("Translation", "Other") if other is None else (names[0], names[1])
-        content = page.page(
+        content = worst_sentences.page(
             sources,
             references,
             ours,
@@ -179,7 +179,7 @@ def _evaluate(
             compared=compared,
             lowercase=arguments.lowercase,
         )
-        page.write(arguments.worst, content)
+        worst_sentences.write(arguments.worst, content)
         print(
             visible(f"worst sentences: {arguments.worst}"), file=sys.stderr if arguments.json else sys.stdout
         )

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli.interrupts import raise_interrupt
-from keras_transformer.cli.lines import read_lines
-from keras_transformer.cli.models import at_least_one, check_model, load_model
+from keras_transformer.cli._interrupts import raise_interrupt
+from keras_transformer.cli._lines import read_lines
+from keras_transformer.cli._models import at_least_one, check_model, load_model
 from keras_transformer.files import check_writable
 from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
+    from export.export_request import Origin, Request
     from export.golden_sentences import Sentence
-    from export.request import Origin, Request
     from keras_transformer.models.translation import TranslationModel
     from keras_transformer.text.sentences import Lengths
 
@@ -83,8 +83,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _request(arguments: argparse.Namespace) -> "Request":
-    from export.request import Request
-    from export.runtimes.open import LibraryError
+    from export.export_request import Request
+    from export.formats.registry import LibraryError
 
     if arguments.golden_reference and not arguments.golden:
         arguments.misused("--golden-reference is the translation of --golden: give that as well")
@@ -102,7 +102,7 @@ def _request(arguments: argparse.Namespace) -> "Request":
 def _sentences(arguments: argparse.Namespace, valid: Path) -> "Iterator[Sentence]":
     from export.golden_sentences import Sentence
     from keras_transformer.text.corpus import CorpusError, read_parallel
-    from keras_transformer.training.run import Run, RunError
+    from keras_transformer.training.run_directory import Run, RunError
 
     try:
         if arguments.golden is None:
@@ -124,12 +124,12 @@ def _export(
     model: "TranslationModel",
 ) -> None:
     from export.golden_sentences import chosen
-    from keras_transformer.cli.loading import load
+    from keras_transformer.cli._loading import load
 
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
-    module = load("export.version")
+    module = load("export.exporter")
     try:
         version = module.export_version(
             model,
@@ -147,10 +147,10 @@ def _export(
 
 
 def _origin(path: Path, lengths: "Lengths") -> "Origin":
-    from export.card import Pairs
-    from export.manifest import LearnedLengths
-    from export.request import Origin
-    from keras_transformer.training.facts import facts
+    from export.artifact.manifest import LearnedLengths
+    from export.artifact.quality_card import Pairs
+    from export.export_request import Origin
+    from keras_transformer.training.run_summary import facts
 
     found = facts(path) if path.is_file() or (path / "run.json").exists() else {"domain": None, "pairs": None}
     pairs = found["pairs"] and Pairs(**found["pairs"])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli.nearby import is_model_file, is_run, is_version, refuse_if_another_is_near
+from keras_transformer.cli._nearby import is_model_file, is_run, is_version, refuse_if_another_is_near
 from keras_transformer.text.visible import visible
 
 
@@ -26,9 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, and print."""
-    from export.facts import version_facts
-    from export.manifest import looks_exported
-    from keras_transformer.training.facts import facts
+    from export.artifact.manifest import looks_exported
+    from export.artifact.version_summary import version_facts
+    from keras_transformer.training.run_summary import facts
 
     refuse_if_another_is_near(arguments.model, is_run, is_model_file, is_version)
     if not arguments.model.exists():

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli.lines import write_lines
+from keras_transformer.cli._lines import write_lines
 from keras_transformer.files import replacing
 from keras_transformer.text.visible import visible
 
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Generate, and write."""
-    from keras_transformer.text.phrasebook import phrasebook
+    from keras_transformer.phrasebook import phrasebook
 
     if bool(arguments.source) != bool(arguments.target):
         raise CommandError("--source and --target go together.")

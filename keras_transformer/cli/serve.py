@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli.models import at_least_one
-from keras_transformer.cli.nearby import is_root, is_version, refuse_if_another_is_near
+from keras_transformer.cli._models import at_least_one
+from keras_transformer.cli._nearby import is_root, is_version, refuse_if_another_is_near
 from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
-    from serving.security import Security
+    from serving.security.listening import Security
 
 NEEDED = (
     "aiohttp",
@@ -173,11 +173,11 @@ def run(arguments: argparse.Namespace) -> None:
             f"install the package from its clone with its extra `{EXTRAS[arguments.runtime]}`."
         )
     refuse_if_another_is_near(arguments.directory, is_version, is_root)
-    from serving.limits import Limits
-    from serving.logs import configure as configure_log
-    from serving.model import EngineSettings, ModelError
+    from serving.api.limits import Limits
+    from serving.observability.logs import configure as configure_log
+    from serving.observability.traces import TracesError
+    from serving.registry.served_version import EngineSettings, ModelError
     from serving.run import Listening, serve
-    from serving.traces import TracesError
 
     configure_log(arguments.log_format, arguments.log_level)
     settings = EngineSettings(
@@ -227,8 +227,8 @@ def _configure_security(parser: argparse.ArgumentParser) -> None:
 
 
 def _security(arguments: argparse.Namespace) -> "Security":
-    from serving.security import Security
-    from serving.watched import UnusableError
+    from serving.security.listening import Security
+    from serving.security.watched_file import UnusableError
 
     certificate, key, client_ca = arguments.tls_certificate, arguments.tls_key, arguments.tls_client_ca
     if (certificate is None) != (key is None):

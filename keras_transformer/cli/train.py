@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli.loading import load
+from keras_transformer.cli._loading import load
 from keras_transformer.text.visible import visible
 
 FOLLOWS = "follows the size of the corpus"
@@ -87,7 +87,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Prepare unless prepared, then train."""
-    from keras_transformer.training.run import Run, RunError
+    from keras_transformer.training.run_directory import Run, RunError
 
     directory = Run(arguments.run)
     try:
@@ -132,7 +132,7 @@ def _train(directory: Any, recipe: Any) -> None:
 
 def _about(arguments: argparse.Namespace) -> dict[str, Any]:
     """What was asked for, as run.json keeps it; every problem of the command line at once."""
-    from keras_transformer.training.corpus import Corpus
+    from keras_transformer.training.data.corpus_options import Corpus
     from keras_transformer.training.recipe import Recipe
 
     problems, about = [], {}
@@ -150,7 +150,7 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _corpus(arguments: argparse.Namespace) -> dict[str, Any]:
-    from keras_transformer.training.corpus import Corpus
+    from keras_transformer.training.data.corpus_options import Corpus
 
     given = {field.name: getattr(arguments, field.name) for field in fields(Corpus)}
     return {
@@ -178,10 +178,10 @@ def _refuse(arguments: argparse.Namespace) -> None:
 
 
 def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
-    from keras_transformer.training.corpus import Corpus
-    from keras_transformer.training.precision import fastest_precision
-    from keras_transformer.training.prepare import prepare
-    from keras_transformer.training.run import BEGIN_AGAIN
+    from keras_transformer.training.data.corpus_options import Corpus
+    from keras_transformer.training.data.prepare import prepare
+    from keras_transformer.training.mixed_precision import fastest_precision
+    from keras_transformer.training.run_directory import BEGIN_AGAIN
 
     try:
         corpus, remedy = Corpus.from_run(about), ""

@@ -18,11 +18,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from keras_transformer.cli.address import Address, path_or_address
-from keras_transformer.cli.answers import Form, Translate, configure_answers
-from keras_transformer.cli.lines import Lines, interrupt_held_back, write_line
-from keras_transformer.cli.opened import Opened, opened
-from keras_transformer.cli.remote import (
+from keras_transformer.cli._address import Address, path_or_address
+from keras_transformer.cli._answers import Form, Translate, configure_answers
+from keras_transformer.cli._lines import Lines, interrupt_held_back, write_line
+from keras_transformer.cli._opened import Opened, opened
+from keras_transformer.cli._remote import (
     configure_remote,
     connected,
     refuse_what_only_a_server_needs,

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli.nearby import is_version, refuse_if_another_is_near
+from keras_transformer.cli._nearby import is_version, refuse_if_another_is_near
 from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
-    from export.card import Agreement
-    from export.manifest import Version
+    from export.artifact.manifest import Version
+    from export.artifact.quality_card import Agreement
     from export.verify import Certificate, Difference
 
 HEADINGS = ("runtime", "precision", "sentences", "identical", "as text", "near-ties", "score off by", "BLEU",
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Check, ask, print; what is broken is told last."""
     from export.verify import certificate
-    from keras_transformer.cli.opened import open_exported
+    from keras_transformer.cli._opened import open_exported
 
     refuse_if_another_is_near(arguments.directory, is_version)
     version = open_exported(arguments.directory)

@@ -11,10 +11,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from keras_transformer.cli.loading import load
-from keras_transformer.explain.examples import EXAMPLES, worked_example
-from keras_transformer.explain.folder import INDEX, check_folder, write_folder
-from keras_transformer.explain.terminal import render, spell
+from keras_transformer.cli._loading import load
+from keras_transformer.viz.folder import INDEX, check_folder, write_folder
+from keras_transformer.viz.walkthrough.examples import EXAMPLES, worked_example
+from keras_transformer.viz.walkthrough.terminal import render, spell
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def run(arguments: Namespace) -> None:
         examples.append((number, worked_example(number)))
         print(render(examples[-1][1], number, encoding, colour))
     if folder:
-        from keras_transformer.explain.page import page_files
+        from keras_transformer.viz.walkthrough.page import page_files
 
         files = page_files(examples)
         write_folder(folder, files)

@@ -6,7 +6,7 @@ from keras_transformer.layers.attention import (
     scaled_dot_product_attention,
 )
 from keras_transformer.layers.decoder import TransformerDecoder, TransformerDecoderBlock
-from keras_transformer.layers.embedding import TokenEmbedding
+from keras_transformer.layers.embeddings import TokenEmbedding
 from keras_transformer.layers.encoder import TransformerEncoder, TransformerEncoderBlock
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.masks import causal_mask, padding_mask

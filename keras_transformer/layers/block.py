@@ -9,7 +9,7 @@ from keras_transformer.layers.arguments import check_epsilon, check_rates, check
 from keras_transformer.layers.attention import MultiHeadSelfAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.masks import masked_spec
-from keras_transformer.layers.normalisation import LayerNormalization
+from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.layers.seeds import spawn
 from keras_transformer.layers.tensor import Shape, Tensor
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from keras_transformer.decoding.scoring import Scorer
+from keras_transformer.decoding.traced_search import Rows, Search, looped
+from keras_transformer.models.hosted import Packed, refusal
 from keras_transformer.models.inputs import check_search, texts_of
-from keras_transformer.models.loops import Rows, Search, looped
-from keras_transformer.models.packed import Packed, refusal
-from keras_transformer.models.scoring import Scorer
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.sentences import divided
 from keras_transformer.text.tokenizer import Tokenizer

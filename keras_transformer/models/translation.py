@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import keras
 from keras import ops
 
+from keras_transformer.decoding.tracing import Derived
 from keras_transformer.layers import (
     PositionalEncoding,
     TokenEmbedding,
@@ -20,10 +21,9 @@ from keras_transformer.layers.decoder import DecoderCache
 from keras_transformer.layers.tensor import Shape, Tensor
 from keras_transformer.models.inputs import holds_text, without_text, wrong_inputs
 from keras_transformer.models.network import Network
-from keras_transformer.models.traced import Derived
 from keras_transformer.text.sentences import UNKNOWN, Lengths
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training import adam, loss, schedule  # noqa: F401  (a saved model may hold them)
+from keras_transformer.training import loss, optimizer, schedule  # noqa: F401  (a saved model may hold them)
 
 if TYPE_CHECKING:
     from keras_transformer.models.translate import Hypothesis

@@ -27,7 +27,7 @@ import sentencepiece
 
 from keras_transformer.files import making, read_json
 from keras_transformer.text.corpus import Pair
-from keras_transformer.text.pieces import learn, whole
+from keras_transformer.text.tokenizer_training import learn, whole
 
 SHARED, SOURCE, TARGET, ABOUT = "shared.model", "source.model", "target.model", "about.json"
 FEW = 32  # texts: the threads that the library starts for several cost more than so many take

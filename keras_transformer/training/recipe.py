@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from keras_transformer.models.network import PRESETS, Network
 from keras_transformer.settings import Settings
-from keras_transformer.text.pieces import FEWEST_PIECES
+from keras_transformer.text.tokenizer_training import FEWEST_PIECES
 from keras_transformer.training.history import best
 
 SCHEDULES = ("cosine", "inverse-sqrt")

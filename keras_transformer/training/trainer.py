@@ -10,7 +10,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.explain.curves import write_curves
 from keras_transformer.files import replacing
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.corpus import Pair
@@ -18,17 +17,18 @@ from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training import checkpoint
-from keras_transformer.training.adam import Adam
 from keras_transformer.training.averaging import MovingAverage, mean
-from keras_transformer.training.feed import feed
+from keras_transformer.training.data.dataset import feed
+from keras_transformer.training.data.stages import stages
 from keras_transformer.training.history import best
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
+from keras_transformer.training.optimizer import Adam
 from keras_transformer.training.progress import ProgressBar
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run import PREPARE_AGAIN, Run
+from keras_transformer.training.run_directory import PREPARE_AGAIN, Run
 from keras_transformer.training.schedule import Cosine, InverseSquareRoot
-from keras_transformer.training.stages import stages
 from keras_transformer.training.validation import Validation
+from keras_transformer.viz.curves import write_curves
 
 KEPT_CHECKPOINTS = 2
 POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.decoding.lengths import by_length
 from keras_transformer.evaluation.scores import bleu, tokenization
 from keras_transformer.models.translation import TranslationModel
-from keras_transformer.text.batches import padded
+from keras_transformer.text.buckets import padded
 from keras_transformer.text.corpus import Pair
-from keras_transformer.training.feed import shifted
+from keras_transformer.text.lengths import by_length
+from keras_transformer.training.data.dataset import shifted
 from keras_transformer.training.loss import smoothed_cross_entropy
 
 TOKENS = 4096  # of the longer side of a batch, padding included: with 8,000 pieces 125 MiB of logits

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from serving.front import Front
-from serving.http.guard import Accepts, dress, only_own_pages, only_with_token, tell
-from serving.http.page import page, table
+from serving.api.entry import Front
+from serving.api.limits import Limits
+from serving.api.service import TranslationService
+from serving.http.middleware import Accepts, dress, only_own_pages, only_with_token, tell
 from serving.http.routes import Routes
-from serving.limits import Limits
-from serving.metrics import Metrics
-from serving.service import TranslationService
+from serving.http.static_page import page, table
+from serving.observability.metrics import Metrics
 
 
 def application(

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from serving.errors import InvalidError
-from serving.model import Model
-from serving.models import Models
+from serving.api.errors import InvalidError
+from serving.registry.registry import Models
+from serving.registry.served_version import Model
 
 NAMES = {
     "ar": "Arabic",

@@ -8,17 +8,17 @@ from typing import Any
 
 from aiohttp import web
 
-from serving.errors import Refusal, RefusedError
-from serving.front import Front
-from serving.http import shapes
-from serving.http.bodies import FORM, JSON, Asking, asking, body
-from serving.http.events import Events
+from serving.api.context import Visit
+from serving.api.entry import Front
+from serving.api.errors import Refusal, RefusedError
+from serving.api.limits import Limits
+from serving.api.service import TranslationService
+from serving.http import serializers
 from serving.http.languages import choose, languages
-from serving.limits import Limits
-from serving.metrics import CONTENT_TYPE, Metrics
-from serving.service import TranslationService
+from serving.http.parsing import FORM, JSON, Asking, asking, body
+from serving.http.sse import Events
+from serving.observability.metrics import CONTENT_TYPE, Metrics
 from serving.v1 import translation_pb2 as wire
-from serving.visit import Visit
 
 SECONDS = 60.0  # that a request may take once its body is there
 
@@ -41,7 +41,7 @@ class Routes:
         self._healthy = healthy
 
     def table(self) -> list[web.RouteDef]:
-        """All of them; the page's own are in serving.http.page."""
+        """All of them; the page's own are in serving.http.static_page."""
         return [
             web.get("/languages", self.languages),
             web.get("/models", self.models),
@@ -61,7 +61,7 @@ class Routes:
         """ListModels, and what to try."""
         async with self._visited(request, "ListModels"):
             found = await self._service.list_models(wire.ListModelsRequest(), None)
-            return _json(shapes.models(found, self._service.models))
+            return _json(serializers.models(found, self._service.models))
 
     async def health(self, request: web.Request) -> web.Response:
         """As grpc.health.v1 says it."""
@@ -81,7 +81,9 @@ class Routes:
             options = self._options(asked)
             if not asked.several:
                 message = wire.TranslateRequest(text=asked.text, options=options)
-                return _json(shapes.translated((await self._service.translate(message, SECONDS)).translation))
+                return _json(
+                    serializers.translated((await self._service.translate(message, SECONDS)).translation)
+                )
             visit.method = "BatchTranslate"
             batch = wire.BatchTranslateRequest(texts=asked.texts, options=options)
             found = await self._service.batch_translate(batch, SECONDS)
@@ -101,7 +103,7 @@ class Routes:
                         if each.text:
                             await events.send("piece", {"text": each.text})
                         if each.HasField("translation"):
-                            await events.send("done", shapes.done(each.translation))
+                            await events.send("done", serializers.done(each.translation))
         except RefusedError as error:
             if not events.begun:
                 raise
@@ -115,7 +117,7 @@ class Routes:
             asked = await asking(content, request.content_type, self._limits)
             message = wire.AttendRequest(text=asked.text, options=self._options(asked))
             found = await self._service.attend(message, SECONDS)
-            text = await asyncio.to_thread(shapes.attended, found)
+            text = await asyncio.to_thread(serializers.attended, found)
             return web.Response(text=text, content_type=JSON)
 
     @asynccontextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from export.manifest import open_version
+from export.artifact.manifest import open_version
 from serving import Client
 from tests import needed
 from tests.deploy.replica import Replica, replicas

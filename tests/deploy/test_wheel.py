@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from export.manifest import open_version
+from export.artifact.manifest import open_version
 from keras_transformer import __version__
 from tests.deploy.replica import ROOT
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer import TranslationModel
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.phrasebook import phrasebook
 
 
 @pytest.fixture(scope="session")

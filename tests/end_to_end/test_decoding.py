@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.ctranslate2_format import write_ctranslate2
+from export.formats.ctranslate2 import write_ctranslate2
 from keras_transformer import TranslationModel
 from keras_transformer.decoding.greedy import greedy
-from keras_transformer.decoding.lengths import longest_answer
-from keras_transformer.models.loops import Loop, Search
+from keras_transformer.decoding.traced_search import Loop, Search
 from keras_transformer.models.translate import search_ids
-from keras_transformer.text.batches import padded
+from keras_transformer.text.buckets import padded
+from keras_transformer.text.lengths import longest_answer
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ..export.versions import exported, small_model
-from ..needed import missing, program
+from tests.export.versions import exported, small_model
+from tests.needed import missing, program
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

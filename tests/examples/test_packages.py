@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import EXAMPLES
+from tests.examples.conftest import EXAMPLES
 
 DOCS = EXAMPLES.parent / "docs"
 

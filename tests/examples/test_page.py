@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .conftest import EXAMPLES
-from .test_translate import LINES, expected
+from tests.examples.conftest import EXAMPLES
+from tests.examples.test_translate import LINES, expected
 
 if TYPE_CHECKING:
     from tests.browser import Page

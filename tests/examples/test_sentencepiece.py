@@ -17,11 +17,10 @@ from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
-
-from ..keras_transformer.text.test_tokenizer import HOSTILE as LONE
-from ..keras_transformer.text.test_tokenizer import MIXED
-from ..keras_transformer.text.test_tokenizer_in_graph import CORPUS
-from ..keras_transformer.text.test_tokenizer_in_graph import HOSTILE as BY_KIND
+from tests.keras_transformer.text.test_tokenizer import HOSTILE as LONE
+from tests.keras_transformer.text.test_tokenizer import MIXED
+from tests.keras_transformer.text.test_tokenizer_in_graph import CORPUS
+from tests.keras_transformer.text.test_tokenizer_in_graph import HOSTILE as BY_KIND
 
 HOSTILE = [*LONE, *(text for texts in BY_KIND.values() for text in texts)]
 HALVES = ["a\ud83db", "\ud83d\ude00", "\ude00\ud83d", "\ud83d"]

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from export.manifest import open_version
-from export.runtimes.translate_onnx import TranslateOnnx
-from keras_transformer.text.phrasebook import phrasebook
-
-from ..keras_transformer.text.test_tokenizer import HOSTILE
-from .conftest import EXAMPLES
+from export.artifact.manifest import open_version
+from export.formats.onnx_translate_runtime import TranslateOnnx
+from keras_transformer.phrasebook import phrasebook
+from tests.examples.conftest import EXAMPLES
+from tests.keras_transformer.text.test_tokenizer import HOSTILE
 
 LINES = [
     *(pair.source for pair in phrasebook("fr-en", "test", 30)),

@@ -8,12 +8,12 @@ import numpy as np
 import onnx
 
 from keras_transformer import Tokenizer, TranslationModel
-from keras_transformer.decoding.answer import Answer
-from keras_transformer.models.loops import Search, looped
+from keras_transformer.decoding.scoring import Scorer
+from keras_transformer.decoding.traced_search import Search, looped
+from keras_transformer.inference.answer import Answer
 from keras_transformer.models.network import Network
-from keras_transformer.models.scoring import Scorer
 from keras_transformer.models.translate import translate_ids
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.phrasebook import phrasebook
 
 START, END, LONGEST = 2, 3, 60
 PAIRS = list(phrasebook("fr-en", "train", 200))

@@ -11,20 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from export.artifact.layout import TEXT_ONNX, format_of
+from export.artifact.manifest import open_version
 from export.calibration import observed_ranges
-from export.layout import TEXT_ONNX, format_of
-from export.manifest import open_version
-from export.products import Int8
-from export.saved_model import write_saved_model
-from export.scheduler_onnx import write_scheduler_onnx
-from export.translate_onnx import write_translate_onnx
+from export.formats.onnx_scheduler import write_scheduler_onnx
+from export.formats.onnx_translate import write_translate_onnx
+from export.formats.saved_model import write_saved_model
 from export.translator import lightest
 from export.verify import certificate
 from keras_transformer import Tokenizer, TranslationModel
+from keras_transformer.graphs.int8 import Int8
 from keras_transformer.models.network import Network
-
-from .damages import golden, summed_again, written
-from .versions import PAIRS, exported, small_model
+from tests.export.damages import golden, summed_again, written
+from tests.export.versions import PAIRS, exported, small_model
 
 
 @pytest.fixture(scope="module")

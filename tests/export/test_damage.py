@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from export.manifest import VersionError, open_version
+from export.artifact.manifest import VersionError, open_version
 from keras_transformer.cli import main
-
-from .damages import DAMAGES, MODEL, summed_again
-from .versions import exported, small_model
+from tests.export.damages import DAMAGES, MODEL, summed_again
+from tests.export.versions import exported, small_model
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pytest
 
 OURS = (
     "export.calibration",
-    "export.runtimes.scheduler_onnx",
-    "export.runtimes.translate_onnx",
-    "serving.onnx_runtime",
+    "export.formats.onnx_scheduler_runtime",
+    "export.formats.onnx_translate_runtime",
+    "keras_transformer.inference.backends.onnx_runtime",
 )
 
 

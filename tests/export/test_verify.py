@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from export.ctranslate2_format import write_ctranslate2
-from export.manifest import open_version
-from export.runtimes.ask import AskError, ask
+from export.artifact.manifest import open_version
+from export.formats.ctranslate2 import write_ctranslate2
+from export.isolated import AskError, ask
 from export.verify import Certificate, certificate
 from keras_transformer import TranslationModel
-
-from .damages import golden, summed_again, written
-from .versions import SENTENCES, exported, small_model
+from tests.export.damages import golden, summed_again, written
+from tests.export.versions import SENTENCES, exported, small_model
 
 
 @pytest.fixture(scope="module")

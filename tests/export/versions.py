@@ -5,14 +5,14 @@ from typing import Any
 
 import keras
 
-from export.card import Pairs
+from export.artifact.manifest import LearnedLengths, Version
+from export.artifact.quality_card import Pairs
+from export.export_request import Origin, Request
+from export.exporter import export_version
 from export.golden_sentences import Chosen, Sentence
-from export.manifest import LearnedLengths, Version
-from export.request import Origin, Request
-from export.version import export_version
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.models.network import Network
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.phrasebook import phrasebook
 from tests.export.weights import enliven
 
 PAIRS = list(phrasebook("fr-en", "train", 200))

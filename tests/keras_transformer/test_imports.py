@@ -101,11 +101,11 @@ except SystemExit as end:
 @pytest.mark.parametrize(
     "module",
     [
-        "export.manifest",
-        "export.runtimes.open",
-        "export.runtimes.scheduler_onnx",
-        "export.runtimes.translate_onnx",
-        "export.runtimes.ctranslate2",
+        "export.artifact.manifest",
+        "export.formats.registry",
+        "export.formats.onnx_scheduler_runtime",
+        "export.formats.onnx_translate_runtime",
+        "export.formats.ctranslate2_runtime",
         "export.translator",
         "keras_transformer.text.tokenizer",
     ],

@@ -11,18 +11,18 @@ from typing import Any
 import grpc
 import numpy as np
 
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.inference.backend import LogProbs, Tokens
+from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
-from serving.attention import Graph
-from serving.engine import Engine
-from serving.limits import Limits
-from serving.model import Model
-from serving.models import Models
-from serving.runtime import LogProbs, Tokens
+from serving.api.attention_graph import Graph
+from serving.api.limits import Limits
+from serving.engine.engine import Engine
+from serving.registry.registry import Models
+from serving.registry.served_version import Model
 from serving.server import Server
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.serving.fake_runtime import FakeRuntime
+from tests.keras_transformer.inference.fake_backend import FakeRuntime
 
 LENGTHS = Lengths(whole=0, longest=30)
 UNSPEAKABLE = "☠"  # a text with it fails

@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from serving.model import EngineSettings, Model
-from serving.models import Models
-from serving.opening import open_models, places
-from serving.requests import End
-from serving.versions import Versions
+from keras_transformer.inference.requests import End
+from serving.registry.discovery import open_models, places
+from serving.registry.registry import Models
+from serving.registry.reloader import Versions
+from serving.registry.served_version import EngineSettings, Model
 
 SETTINGS = EngineSettings(slots=4)
 TEXT = "Où est la gare ?"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import trustme
 
-from serving.limits import Limits
-from serving.models import Models
-from serving.security import Security
+from serving.api.limits import Limits
+from serving.registry.registry import Models
+from serving.security.listening import Security
 from serving.server import Server
 from tests.serving.echo import echo
 

@@ -5,13 +5,13 @@ import threading
 
 import pytest
 
-from serving.engine import Engine
-from serving.pace import LONG
-from serving.requests import End, QueueFullError, Request
-from serving.runtime import LogProbs, Tokens
+from keras_transformer.inference.backend import LogProbs, Tokens
+from keras_transformer.inference.requests import End, QueueFullError, Request
+from serving.engine.admission import LONG
+from serving.engine.engine import Engine
+from tests.keras_transformer.inference.fake_backend import END, FakeRuntime, answer
 from tests.serving.counts import counts
-from tests.serving.fake_runtime import END, FakeRuntime, answer
-from tests.serving.test_engine import Told
+from tests.serving.engine.test_engine import Told
 
 
 @counts(2_000, 10_000)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from export.manifest import open_version
-from export.runtimes.scheduler_onnx import SchedulerOnnx
-from keras_transformer.text.phrasebook import phrasebook
-from serving.model import EngineSettings
-from serving.opening import open_models, places
+from export.artifact.manifest import open_version
+from export.formats.onnx_scheduler_runtime import SchedulerOnnx
+from keras_transformer.phrasebook import phrasebook
+from serving.registry.discovery import open_models, places
+from serving.registry.served_version import EngineSettings
 from serving.v1 import translation_pb2 as wire
 from tests.serving.counts import counts
 from tests.serving.echo import stub

@@ -7,7 +7,7 @@ import grpc
 from google.rpc.error_details_pb2 import RetryInfo
 from grpc_status.rpc_status import from_call
 
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.phrasebook import phrasebook
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.serving.counts import counts

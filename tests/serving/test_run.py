@@ -13,18 +13,18 @@ import grpc
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from export.manifest import open_version
+from export.artifact.manifest import open_version
 from keras_transformer.cli import main
 from serving import Client
-from serving.limits import Limits
-from serving.models import Models
+from serving.api.limits import Limits
+from serving.registry.registry import Models
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.needed import program
 from tests.serving.echo import Echo, echo, given_up, run, until
 from tests.serving.process import ROOT, process, serving, serving_both
-from tests.serving.test_versions import put
+from tests.serving.registry.test_reloader import put
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -99,8 +99,8 @@ def test_requests_that_are_not_finished_in_time_are_told_in_the_exit_status(expo
 STUCK = """
 import sys, threading
 from keras_transformer.cli import command
-from keras_transformer.onnx.scheduler import session
-import serving.run, serving.versions
+from keras_transformer.inference.scheduler import session
+import serving.run, serving.registry.reloader
 
 def stuck(found, settings):
     print("opening", flush=True)
@@ -128,7 +128,7 @@ def test_a_server_that_is_told_to_go_while_it_opens_its_first_versions_does_not_
 def test_a_server_that_is_told_to_go_while_it_opens_a_version_beside_others_does_not_wait_for_it(
     root: Path, another: Path
 ) -> None:
-    stuck = ("-c", STUCK.format(name="serving.versions.opened", does=WAITS))
+    stuck = ("-c", STUCK.format(name="serving.registry.reloader.opened", does=WAITS))
     with process(root, "--port", 0, "--watch", 0.1, program=stuck) as started:
         assert line(started).startswith("serving on ")
         assert line(started).startswith("http on ")

@@ -13,9 +13,9 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from serving.handlers import SERVICE
-from serving.limits import Limits
-from serving.models import Models
+from serving.api.limits import Limits
+from serving.grpc.handlers import SERVICE
+from serving.registry.registry import Models
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
@@ -232,7 +232,13 @@ def test_health_is_answered_while_everything_is_full() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["serving.server", "serving.run", "serving.onnx_runtime", "serving.attention"]
+    "module",
+    [
+        "serving.server",
+        "serving.run",
+        "keras_transformer.inference.backends.onnx_runtime",
+        "serving.api.attention_graph",
+    ],
 )
 def test_a_server_on_onnx_runtime_loads_no_framework(module: str) -> None:
     code = f"import sys, {module}; print(*{{name.partition('.')[0] for name in sys.modules}})"

@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.tokenizer import Tokenizer
 
 

@@ -17,11 +17,11 @@ import pytest
 from keras_transformer import TranslationModel
 from keras_transformer.cli import main
 from keras_transformer.cli.attention import KINDS
-from keras_transformer.explain import heads
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.viz import heads
 
 TEXT = "Je suis étudiant."
 GIVEN = [TEXT, "--target", "I am a student."]  # quicker than a translation of the model's own

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli import main
-from keras_transformer.evaluation.comparison import compare
 from keras_transformer.evaluation.scores import score
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.evaluation.significance import compare
+from keras_transformer.phrasebook import phrasebook
 
 REFERENCES = ["The cat sleeps here.", "I am a student.", "Thanks a lot.", "It is raining today."]
 OURS = ["The cat sleeps here.", "I am a doctor.", "thanks a lot.", "xyz"]

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from export.manifest import Version, open_version
+from export.artifact.manifest import Version, open_version
 from keras_transformer import TranslationModel
 from keras_transformer.cli import main
 from keras_transformer.models.translate import translate_sentences
-from keras_transformer.text.phrasebook import phrasebook
-from keras_transformer.training.corpus import Corpus
+from keras_transformer.phrasebook import phrasebook
+from keras_transformer.training.data.corpus_options import Corpus
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run import Run
+from keras_transformer.training.run_directory import Run
 from tests.keras_transformer.cli.failing import failed
 
 PAIRS = list(phrasebook("fr-en", "valid", 120))

@@ -12,7 +12,7 @@ import pytest
 
 from keras_transformer import TranslationModel, __version__
 from keras_transformer.cli import main
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.phrasebook import phrasebook
 from keras_transformer.training.history import best
 
 RECIPE = ["--tokens", "512", "--max-tokens", "64", "--vocabulary", "400", "--precision", "float32",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli.lines import Lines, interrupt_held_back, write_line
+from keras_transformer.cli._lines import Lines, interrupt_held_back, write_line
 
 
 @contextmanager

@@ -11,8 +11,7 @@ import pytest
 
 from keras_transformer.cli import main, train
 from keras_transformer.training.recipe import Recipe
-
-from .failing import failed
+from tests.keras_transformer.cli.failing import failed
 
 ABSURD = "99999999999999999999"
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli import main
-from serving.limits import Limits
-from serving.models import Models
+from serving.api.limits import Limits
+from serving.registry.registry import Models
 from serving.server import Server
 from tests.export.versions import exported, small_model
 from tests.serving.echo import run

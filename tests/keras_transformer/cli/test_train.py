@@ -15,9 +15,9 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.cli import main
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.phrasebook import phrasebook
 from keras_transformer.training.history import best
-from keras_transformer.training.run import Run
+from keras_transformer.training.run_directory import Run
 from tests.keras_transformer.cli.failing import failed
 
 LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]

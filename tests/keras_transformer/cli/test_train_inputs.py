@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli import main
-from keras_transformer.training.corpus import Corpus
-from keras_transformer.training.facts import facts
+from keras_transformer.training.data.corpus_options import Corpus
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run import Run
+from keras_transformer.training.run_directory import Run
+from keras_transformer.training.run_summary import facts
 from tests.keras_transformer.cli.failing import failed
 
 LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]

@@ -15,7 +15,7 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.cli import main
-from keras_transformer.cli.lines import Lines
+from keras_transformer.cli._lines import Lines
 from keras_transformer.cli.translate import chunks, translated
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences

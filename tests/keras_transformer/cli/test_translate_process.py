@@ -127,7 +127,7 @@ def test_a_terminal_shows_how_far_a_line_of_a_megabyte_is(run: Path, tmp_path: P
 
 def test_what_a_text_holds_cannot_command_the_terminal(tmp_path: Path) -> None:
     terminal, stdout = pty.openpty()
-    code = "from keras_transformer.cli.lines import write_line; write_line('a\\x1b[2J')"
+    code = "from keras_transformer.cli._lines import write_line; write_line('a\\x1b[2J')"
     for output, shown in ((stdout, None), (subprocess.PIPE, b"a\x1b[2J\n")):
         done = subprocess.run([sys.executable, "-c", code], stdout=output, check=True, timeout=60)
         assert done.stdout == shown  # a pipe gets what there is

@@ -13,7 +13,7 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.cli import main
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.phrasebook import phrasebook
 
 PAIRS = list(phrasebook("fr-en", "valid", 10))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli import main
-from keras_transformer.cli.loading import native_logs_held_back
+from keras_transformer.cli._loading import native_logs_held_back
 
 COMMAND = [sys.executable, "-m", "keras_transformer", "walkthrough"]
 
@@ -102,7 +102,7 @@ def test_pictures_are_drawn_only_where_they_are_asked_for() -> None:
         "import sys; from keras_transformer.cli import main; import keras_transformer.cli.walkthrough\n"
         "assert not {'keras', 'tensorflow', 'matplotlib'} & set(sys.modules)\n"
         "main(['walkthrough', '--example', '2'])\n"
-        "assert 'keras_transformer.explain.pictures' not in sys.modules\n"
+        "assert 'keras_transformer.viz.pictures' not in sys.modules\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=120, check=False)
     assert ran.returncode == 0, ran.stderr.decode()

@@ -15,7 +15,7 @@ from sacrebleu import BLEU, CHRF, TER
 
 from keras_transformer.evaluation import scores
 from keras_transformer.evaluation.scores import bleu, resamples, score, sentence_chrf, tokenization
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.phrasebook import phrasebook
 
 REFERENCES = [pair.target for pair in islice(phrasebook("fr-en", "test", 60), 60)]
 WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "Mat", "."]), max_size=8).map(" ".join)

@@ -3,8 +3,8 @@
 import pytest
 
 from keras_transformer.models.network import Network
+from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.corpus import Pair
-from keras_transformer.text.phrasebook import phrasebook
 from keras_transformer.text.tokenizer import Tokenizer
 
 

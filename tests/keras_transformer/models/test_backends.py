@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import LabelSmoothedCrossEntropy, Tokenizer, TranslationModel, text_batches
-from keras_transformer.models.loops import Search, looped
+from keras_transformer.decoding.traced_search import Search, looped
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import search_ids
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from keras_transformer import TranslationModel
-from keras_transformer.decoding.lengths import longest_answer
-from keras_transformer.models.loops import Search, looped
+from keras_transformer.decoding.traced_search import Search, looped
+from keras_transformer.models.hosted import Packed
 from keras_transformer.models.network import Network
-from keras_transformer.models.packed import Packed
 from keras_transformer.models.translate import search_ids, translate_ids, translate_sentences
-from keras_transformer.text.batches import padded
+from keras_transformer.text.buckets import padded
 from keras_transformer.text.corpus import Pair
+from keras_transformer.text.lengths import longest_answer
 from keras_transformer.text.sentences import Lengths, Parts
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
@@ -209,8 +209,8 @@ def test_other_variables_in_the_layers_change_what_is_said(
 def test_graphs_of_float_weights_are_not_made_of_quantized_layers(
     model: TranslationModel, tmp_path: Path
 ) -> None:
-    from export.ctranslate2_format import write_ctranslate2
-    from export.scheduler_onnx import write_scheduler_onnx
+    from export.formats.ctranslate2 import write_ctranslate2
+    from export.formats.onnx_scheduler import write_scheduler_onnx
 
     own = model.with_policy("float32")
     quantize(own)

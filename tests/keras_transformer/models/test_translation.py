@@ -17,11 +17,11 @@ from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.adam import Adam
-from keras_transformer.training.feed import shifted
+from keras_transformer.training.data.dataset import shifted
+from keras_transformer.training.data.text_batches import text_batches
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
+from keras_transformer.training.optimizer import Adam
 from keras_transformer.training.schedule import Cosine, InverseSquareRoot
-from keras_transformer.training.text_batches import text_batches
 
 TEXTS = ["Je suis étudiant.", "", "Merci beaucoup, où est la gare ?", "日本 ☃", "Non."]
 

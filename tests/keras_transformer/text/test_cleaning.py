@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.cleaning import CleaningReport, CleaningRules, Example, clean
 from keras_transformer.text.corpus import CorpusError, Pair
-from keras_transformer.text.phrasebook import phrasebook
 from keras_transformer.text.tokenizer import Tokenizer
 
 GOOD = Pair("Je suis étudiant.", "I am a student.")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.text.phrasebook import phrasebook
+from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.sentences import Lengths, Parts, divided, sentence_gaps
 from keras_transformer.text.tokenizer import Tokenizer
 

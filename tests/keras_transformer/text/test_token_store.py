@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.corpus import Pair
-from keras_transformer.text.phrasebook import phrasebook
 from keras_transformer.text.token_store import CHUNK, TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 

@@ -20,7 +20,7 @@ from keras_transformer.text.corpus import Pair
 from keras_transformer.training import checkpoint
 from keras_transformer.training.history import best
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run import Run
+from keras_transformer.training.run_directory import Run
 from keras_transformer.training.trainer import Trainer
 
 ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}

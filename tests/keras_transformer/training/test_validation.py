@@ -9,11 +9,11 @@ import pytest
 
 from keras_transformer import LabelSmoothedCrossEntropy, TranslationModel
 from keras_transformer.models.network import Network
-from keras_transformer.text.batches import padded
+from keras_transformer.text.buckets import padded
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training import validation
-from keras_transformer.training.feed import shifted
+from keras_transformer.training.data.dataset import shifted
 from keras_transformer.training.validation import Validation
 
 PAIRS = [

@@ -9,9 +9,9 @@ from typing import Any
 import aiohttp
 import grpc
 
-from serving.limits import Limits
-from serving.model import Model
-from serving.models import Models
+from serving.api.limits import Limits
+from serving.registry.registry import Models
+from serving.registry.served_version import Model
 from serving.server import Server
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.serving.echo import echo

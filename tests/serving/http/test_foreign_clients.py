@@ -12,7 +12,7 @@ import pytest
 from grpc_requests import Client as GenericClient
 from libretranslatepy import LibreTranslateAPI
 
-from export.manifest import open_version
+from export.artifact.manifest import open_version
 from serving import Client
 from tests.serving.process import serving_both
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from serving.http.guard import HEADERS
-from serving.http.page import page
+from serving.http.middleware import HEADERS
+from serving.http.static_page import page
 from serving.run import Listening
-from serving.security import Security
+from serving.security.listening import Security
 from tests.serving.echo import run
 from tests.serving.http.site import refused, site
 from tests.serving.secured import Files

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from serving.errors import InvalidError
-from serving.http import bodies, routes
-from serving.limits import Limits
-from serving.models import Models
+from serving.api.errors import InvalidError
+from serving.api.limits import Limits
+from serving.http import parsing, routes
+from serving.registry.registry import Models
 from tests.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, until
 from tests.serving.http.site import events, refused, site, started, told
 
@@ -146,18 +146,18 @@ def test_a_form_of_too_many_fields_is_refused_before_they_are_taken_apart() -> N
 def test_others_are_answered_while_a_large_body_is_read(
     kind: str, reader: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, reading, answered = getattr(bodies, reader), threading.Event(), threading.Event()
+    read, reading, answered = getattr(parsing, reader), threading.Event(), threading.Event()
 
     def held(*arguments: Any) -> Any:
         reading.set()
         assert answered.wait(10), "the one who reads keeps all others waiting"
         return read(*arguments)
 
-    monkeypatch.setattr(bodies, reader, held)
+    monkeypatch.setattr(parsing, reader, held)
 
     async def scenario() -> None:
         async with site() as http:
-            large = {"q": "a" * bodies.LARGE}
+            large = {"q": "a" * parsing.LARGE}
             asking = asyncio.ensure_future(http.post("/translate", **{kind: large}))
             await until(reading.is_set)
             assert await told(http.get("/healthz")) == (200, {"status": "serving"})
@@ -180,7 +180,7 @@ def test_a_body_of_many_small_lists_is_read_without_looking_for_garbage_in_betwe
     gc.callbacks.append(looked)
     try:
         with pytest.raises(InvalidError, match="there are 100,000, and 128 are taken"):
-            asyncio.run(bodies.asking(content, bodies.JSON, Limits()))
+            asyncio.run(parsing.asking(content, parsing.JSON, Limits()))
     finally:
         gc.callbacks.remove(looked)
     assert looks.count("start") < lists / gc.get_threshold()[0] / 10

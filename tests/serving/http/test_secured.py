@@ -9,10 +9,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from serving.http.page import page
-from serving.limits import Limits
-from serving.models import Models
-from serving.security import Security
+from serving.api.limits import Limits
+from serving.http.static_page import page
+from serving.registry.registry import Models
+from serving.security.listening import Security
 from serving.server import Server
 from tests.serving.echo import echo, run
 from tests.serving.http.site import refused, told

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from serving.limits import Limits
-from serving.models import Models
+from serving.api.limits import Limits
+from serving.registry.registry import Models
 from serving.server import Server
 from tests.serving.echo import Echo, echo
 

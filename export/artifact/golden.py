@@ -1,0 +1,77 @@
+"""Golden sentences: what the trained model says, token by token, for every runtime to be held against."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from export.artifact.schema import RecordError, parsed, record
+from keras_transformer.text.tokenizer import Tokenizer
+
+NEAR_TIE = 1e-4  # of two logits: less apart, and another runtime's rounding may decide otherwise
+
+
+class GoldenError(ValueError):
+    """What is wrong with golden sentences, a line each, beginning with where."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Golden:
+    """A sentence, and the model's greedy answer to it at float32."""
+
+    source: str
+    source_ids: tuple[int, ...]  # with the end, cut to what the model takes
+    target: str
+    target_ids: tuple[int, ...]  # with the end, if it came to it
+    score: float  # the mean log-probability of these
+    margin: float  # the smallest distance of the first two logits, over the steps of the answer
+    reference: str | None  # a right translation, if one is known
+
+    @property
+    def near_tie(self) -> bool:
+        """The model itself could hardly decide."""
+        return self.margin < NEAR_TIE
+
+
+def golden_lines(sentences: Iterable[Golden]) -> bytes:
+    """The bytes of golden.jsonl."""
+    return b"".join(json.dumps(asdict(each), ensure_ascii=False).encode() + b"\n" for each in sentences)
+
+
+def read_golden(content: bytes) -> tuple[Golden, ...]:
+    """What golden_lines wrote. Only a line feed ends a line: there are more signs for it in a sentence."""
+    if not content:
+        raise GoldenError([": there is no sentence in it"])
+    sentences, problems = [], []
+    for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), 1):
+        try:
+            sentences.append(record(Golden, parsed(line)))
+        except RecordError as error:
+            problems += [f", line {number}: {problem}" for problem in error.problems]
+    if problems:
+        raise GoldenError(problems)
+    return tuple(sentences)
+
+
+def check_tokenized(sentences: Sequence[Golden], tokenizer: Tokenizer, max_length: int) -> None:
+    """Texts and ids are each other's, under this tokenizer: it is the one that they were written with."""
+    problems = list(_otherwise_tokenized(sentences, tokenizer, max_length))
+    if problems:
+        raise GoldenError(problems)
+
+
+def _otherwise_tokenized(sentences: Sequence[Golden], tokenizer: Tokenizer, max_length: int) -> Iterator[str]:
+    encoded = tokenizer.encode_source([each.source for each in sentences], max_length)
+    for number, (each, ids) in enumerate(zip(sentences, encoded, strict=True), 1):
+        if each.source_ids != tuple(ids):
+            yield f", line {number}: source_ids are not what the tokenizer makes of its source"
+        try:
+            (target,) = tokenizer.decode_target([each.target_ids])
+        except ValueError as error:
+            yield f", line {number}: target_ids: {error}"
+        else:
+            if each.target != target:
+                yield f", line {number}: target_ids are not the tokenizer's for its target"

@@ -1,0 +1,276 @@
+"""A version directory as it is read: everything is checked before anything of it is loaded.
+
+No framework is needed for it: a server on ONNX Runtime reads it as `translate` does.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from export.artifact.checksums import AGAIN, Sum, differences, path_problem
+from export.artifact.golden import Golden, GoldenError, check_tokenized, read_golden
+from export.artifact.layout import (
+    CTRANSLATE2,
+    FORMATS,
+    GOLDEN,
+    MANIFEST,
+    ONNX,
+    RUNTIMES,
+    TOKENIZER,
+    RuntimeName,
+)
+from export.artifact.quality_card import Card
+from export.artifact.schema import RecordError, parsed, record, shown
+from keras_transformer.models.network import Network
+from keras_transformer.text.lengths import longest_answer
+from keras_transformer.text.tokenizer import Tokenizer
+
+FORMAT = 1
+MOST_TOLD = 20  # problems
+
+
+class VersionError(ValueError):
+    """A directory that is no version as it was exported: every problem, with what to do."""
+
+    def __init__(self, directory: Path, problems: list[str]) -> None:
+        told = problems[:MOST_TOLD]
+        if len(problems) > MOST_TOLD:
+            told.append(f"and {len(problems) - MOST_TOLD:,} problems more")
+        lines = "".join(f"\n  {problem}" for problem in told)
+        super().__init__(f"{directory} cannot be used as an exported version:{lines}")
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Languages:
+    """As the tokenizer has them; empty if nobody said."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How many ids each side has; a joint one is the same for both."""
+
+    source: int
+    target: int
+    joint: bool
+
+
+@dataclass(frozen=True)
+class SpecialIds:
+    """The decoder begins with start; a source ends with end, and so does an answer."""
+
+    padding: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of n source tokens an answer has answer_factor * n + answer_extra at most. A longer source is cut."""
+
+    source_tokens: int
+    target_tokens: int
+    answer_factor: int
+    answer_extra: int
+
+    @classmethod
+    def of(cls, network: Network) -> "Limits":
+        """What the rule in decoding.lengths comes to."""
+        extra = longest_answer(0)
+        return cls(network.max_length, network.max_length, longest_answer(1) - extra, extra)
+
+
+@dataclass(frozen=True)
+class LearnedLengths:
+    """text.sentences.Lengths of the corpus, in tokens: what decides how a line is divided into sentences."""
+
+    whole: int
+    longest: int
+    least: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """manifest.json, key by key."""
+
+    format: int
+    created: str  # UTC
+    languages: Languages
+    network: Network
+    vocabulary: Vocabulary
+    special_ids: SpecialIds
+    limits: Limits
+    lengths: LearnedLengths
+    formats: dict[str, tuple[str, ...]]  # the precisions of each
+    versions: dict[str, str]  # of the tools that made it
+    quality: Card
+    files: dict[str, Sum]  # all but the manifest
+
+    def __post_init__(self) -> None:
+        problems = [*self._wrong_values(), *self._wrong_formats(), *self._wrong_files()]
+        if problems:
+            raise RecordError(problems)
+
+    @property
+    def runtimes(self) -> list[RuntimeName]:
+        """What can be asked, the lightest first."""
+        return [each for each in RUNTIMES if each.file in self.files]
+
+    def content(self) -> bytes:
+        """The bytes of the file."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False).encode() + b"\n"
+
+    def _wrong_values(self) -> list[str]:
+        problems = []
+        try:
+            if datetime.fromisoformat(self.created).utcoffset() is None:
+                raise ValueError
+        except ValueError:
+            problems.append(f"created must be a time with its zone; got {shown(self.created)}")
+        expected = Limits.of(self.network)
+        if self.limits != expected:
+            problems.append(
+                f"limits must be {_values(expected)} for this network; got {_values(self.limits)}"
+            )
+        if self.lengths.longest < 1:
+            problems.append(f"lengths.longest must be at least 1; got {self.lengths.longest}")
+        return problems
+
+    def _wrong_formats(self) -> list[str]:
+        problems = []
+        if not self.formats:
+            problems.append(f"formats must name one of {', '.join(FORMATS)} at least; got none")
+        for name, precisions in self.formats.items():
+            known = FORMATS.get(name, {})
+            if not known:
+                problems.append(f"formats must be of {', '.join(FORMATS)}; got {shown(name)}")
+            elif not precisions or set(precisions) - set(known):
+                problems.append(
+                    f"formats.{name} must be of {', '.join(known)}; got {shown(list(precisions))}"
+                )
+            needed = (file for precision in precisions for file in known.get(precision, ()))
+            problems += [f"files must have {file} for {name}" for file in needed if file not in self.files]
+        return problems
+
+    def _wrong_files(self) -> list[str]:
+        problems = [f"files must have {GOLDEN}"] if GOLDEN not in self.files else []
+        if not any(name.startswith(f"{TOKENIZER}/") for name in self.files):
+            problems.append(f"files must have those of {TOKENIZER}/")
+        for name in self.files:
+            wrong = path_problem(name) or ("a manifest does not list itself" if name == MANIFEST else None)
+            if wrong:
+                problems.append(f"files, {shown(name)}: {wrong}")
+        return problems
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version directory whose every file is as it was written."""
+
+    directory: Path
+    manifest: Manifest
+    tokenizer: Tokenizer
+    golden: tuple[Golden, ...]
+
+    def path(self, name: str) -> Path:
+        """Of a file or folder inside."""
+        return self.directory / name
+
+
+def open_version(directory: Path) -> Version:
+    """All of it checked, or a VersionError with all that is wrong."""
+    manifest = _manifest(directory)
+    problems = differences(directory, manifest.files, besides=MANIFEST)
+    if problems:
+        raise VersionError(directory, problems)
+    tokenizer = _tokenizer(directory, manifest)
+    return Version(directory, manifest, tokenizer, _golden(directory, manifest, tokenizer))
+
+
+def looks_exported(path: Path) -> bool:
+    """Whether a directory is a version, or what is left of one."""
+    return any((path / name).exists() for name in (MANIFEST, GOLDEN, ONNX, CTRANSLATE2, "saved_model.pb"))
+
+
+def _manifest(directory: Path) -> Manifest:
+    try:
+        content = (directory / MANIFEST).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise VersionError(directory, [_no_manifest(directory)]) from None
+    except IsADirectoryError:
+        raise VersionError(directory, [f"{MANIFEST}: it is a directory; {AGAIN}"]) from None
+    try:
+        values = parsed(content)
+        newer = _of_another_format(values)
+        if newer is not None:
+            raise VersionError(directory, [newer])
+        return record(Manifest, values)
+    except RecordError as error:
+        raise VersionError(
+            directory, [f"{MANIFEST}: {problem}; {AGAIN}" for problem in error.problems]
+        ) from error
+
+
+def _no_manifest(directory: Path) -> str:
+    if not directory.exists():
+        return "there is no such directory: name one that `keras-transformer export` wrote"
+    if (directory / "run.json").exists():
+        return (
+            f"{MANIFEST}: it is missing, and this is a run: export it first with `keras-transformer export`"
+        )
+    return f"{MANIFEST}: it is missing; name a directory that `keras-transformer export` wrote, or {AGAIN}"
+
+
+def _of_another_format(values: Any) -> str | None:
+    """Told alone: the rest of such a manifest means something else."""
+    written = values.get("format") if isinstance(values, Mapping) else None
+    if type(written) is not int or written == FORMAT:
+        return None
+    if written > FORMAT:
+        return (
+            f"{MANIFEST}: it is of format {written}, and this program knows up to {FORMAT}; "
+            "install the release of this package that wrote it, or a later one"
+        )
+    return f"{MANIFEST}: there is no format {written}, this program knows {FORMAT}; {AGAIN}"
+
+
+def _tokenizer(directory: Path, manifest: Manifest) -> Tokenizer:
+    try:
+        tokenizer = Tokenizer.load(directory / TOKENIZER)
+    except (ValueError, OSError) as error:
+        raise VersionError(directory, [f"{TOKENIZER}: {error}"]) from error
+    found = {
+        "languages": Languages(tokenizer.source_lang, tokenizer.target_lang),
+        "vocabulary": Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),
+        "special_ids": SpecialIds(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id),
+    }
+    problems = [
+        f"{TOKENIZER}: its {name} {_values(each)} are not the manifest's "
+        f"{_values(getattr(manifest, name))}: it is of another version; {AGAIN}"
+        for name, each in found.items()
+        if each != getattr(manifest, name)
+    ]
+    if problems:
+        raise VersionError(directory, problems)
+    return tokenizer
+
+
+def _golden(directory: Path, manifest: Manifest, tokenizer: Tokenizer) -> tuple[Golden, ...]:
+    try:
+        sentences = read_golden((directory / GOLDEN).read_bytes())
+        check_tokenized(sentences, tokenizer, manifest.limits.source_tokens)
+    except GoldenError as error:
+        raise VersionError(
+            directory, [f"{GOLDEN}{problem}; {AGAIN}" for problem in error.problems]
+        ) from error
+    return sentences
+
+
+def _values(each: Any) -> str:
+    return ", ".join(f"{name} {value}" for name, value in asdict(each).items())

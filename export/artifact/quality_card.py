@@ -1,0 +1,90 @@
+"""The quality card: what a version was made of, how good, large and fast it is, and on which machine."""
+
+import os
+import platform
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from export.artifact.checksums import Sum
+from export.artifact.layout import format_of
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Of the corpus: all, and those that cleaning left."""
+
+    read: int
+    kept: int
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A metric of sacreBLEU on the golden sentences; low and high bound it with 95 % confidence."""
+
+    name: str
+    value: float
+    signature: str
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What one runtime said to golden sentences, beside what the model said: a row of the certificate."""
+
+    runtime: str
+    precision: str
+    sentences: int
+    identical: int  # in every token, or as text where a runtime tells no tokens
+    texts: int | None  # of these, translated to the same text from text alone, where a runtime can do that
+    near_ties: int  # other tokens, where the model's first two were less than NEAR_TIE apart
+    score_difference: float | None  # the largest, where the tokens are identical
+    bleu: float | None  # where there are references
+    bleu_change: float | None  # against the model's own
+    sentences_per_second: float
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where the speed was measured."""
+
+    processor: str
+    cores: int
+    threads: int  # that each runtime was given
+
+    @classmethod
+    def this(cls, threads: int) -> "Machine":
+        return cls(_processor(), os.cpu_count() or 1, threads)
+
+
+@dataclass(frozen=True)
+class Card:
+    """Kept in the manifest."""
+
+    corpus: str | None  # what it was trained on, as far as that is known
+    pairs: Pairs | None
+    parameters: int
+    bytes: dict[str, int]  # of each format; "all" is what every format needs
+    sentences: int  # golden ones
+    scores: tuple[Scored, ...]  # none without references
+    agreement: tuple[Agreement, ...]  # as seen when it was exported
+    machine: Machine
+    date: str
+
+
+def sizes(files: Mapping[str, Sum]) -> dict[str, int]:
+    """Bytes by format."""
+    counted: Counter[str] = Counter()
+    for name, each in files.items():
+        counted[format_of(name)] += each.bytes
+    return dict(counted)
+
+
+def _processor() -> str:
+    """Its name as the system tells it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

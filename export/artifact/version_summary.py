@@ -1,0 +1,23 @@
+"""What an exported version is, from its manifest, in the form that training.facts has for runs and models."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from export.artifact.manifest import open_version
+from keras_transformer.training.run_summary import described, sizes
+
+
+def version_facts(directory: Path) -> dict[str, Any]:
+    """Of a version whose files are all as they were written."""
+    manifest = open_version(directory).manifest
+    vocabulary, network = manifest.vocabulary, manifest.network
+    target = None if vocabulary.joint else vocabulary.target
+    return {
+        **asdict(manifest),
+        "kind": "version",
+        "domain": manifest.quality.corpus,
+        "pairs": asdict(manifest.quality)["pairs"],
+        "network": described(network, vocabulary.source, target),
+        "files": sizes(directory),
+    }

@@ -1,0 +1,59 @@
+"""What is asked of an export, checked before a model is loaded."""
+
+from dataclasses import dataclass
+
+from export.artifact.layout import FORMATS, WRITTEN_WITH
+from export.artifact.manifest import LearnedLengths
+from export.artifact.quality_card import Pairs
+from export.formats.registry import check_installed
+
+
+@dataclass(frozen=True)
+class Request:
+    """The formats of a version. Every problem is reported at once."""
+
+    formats: tuple[str, ...]
+    quantize: str | None = None
+    with_tokenizer: bool = False  # text.onnx as well
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"there is no format {name!r}; there are {', '.join(FORMATS)}"
+            for name in self.formats
+            if name not in FORMATS
+        ]
+        if not self.formats:
+            problems.append(f"an export has one format at least; there are {', '.join(FORMATS)}")
+        able = [name for name, precisions in FORMATS.items() if self.quantize in precisions]
+        if self.quantize is not None and not set(able) & set(self.formats):
+            problems.append(
+                f"{self.quantize} is a precision of {', '.join(able) or 'no format'}: ask for one that has it"
+            )
+        if self.with_tokenizer and "onnx" not in self.formats:
+            problems.append("a tokenizer goes into an ONNX file: ask for the format onnx as well")
+        if problems:
+            raise ValueError("; ".join(problems))
+
+    def check_libraries(self) -> None:
+        """All that the writers will load is there."""
+        libraries = {each for name in self.formats for each in WRITTEN_WITH[name]}
+        if self.with_tokenizer:
+            libraries.add("onnxruntime_extensions")
+        check_installed(sorted(libraries), "this export")
+
+    def precisions(self) -> dict[str, tuple[str, ...]]:
+        """Of each format, as the manifest has them."""
+        return {
+            name: tuple(each for each in FORMATS[name] if each in ("float32", self.quantize))
+            for name in FORMATS
+            if name in self.formats
+        }
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a model does not know of itself; None is what nobody knows."""
+
+    corpus: str | None
+    pairs: Pairs | None
+    lengths: LearnedLengths

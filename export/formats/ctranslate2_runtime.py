@@ -1,0 +1,54 @@
+"""The ctranslate2 directory of a version in that engine."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import ctranslate2
+
+from keras_transformer.inference.answer import Answer
+from keras_transformer.text.lengths import longest_answer
+from keras_transformer.text.tokenizer import Tokenizer
+
+BATCH_TOKENS = 2048  # of source
+
+
+class CTranslate2Runtime:
+    """Greedy, and no answer longer than it may be. It knows pieces, not ids: the tokenizer has both."""
+
+    name = "ctranslate2"
+
+    def __init__(self, directory: Path, tokenizer: Tokenizer, max_length: int, threads: int = 1) -> None:
+        self._translator = ctranslate2.Translator(
+            str(directory), compute_type="float32", inter_threads=1, intra_threads=threads
+        )
+        self._tokenizer = tokenizer
+        self._max_length = max_length
+        pieces = tokenizer.pieces_target(range(tokenizer.target_size))
+        self._ids = {piece: number for number, piece in enumerate(pieces)}
+
+    def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
+        """Its batches have one limit: rows of the same length, and with it the same limit, are a batch.
+
+        A source that is nothing but its end has no answer there either.
+        """
+        answers = [Answer([], 0.0)] * len(rows)
+        alike = defaultdict(list)
+        for place, row in enumerate(rows):
+            alike[len(row)].append(place)
+        for length, places in alike.items():
+            results = self._translator.translate_batch(
+                [self._tokenizer.pieces_source(rows[place]) for place in places],
+                max_batch_size=BATCH_TOKENS,
+                batch_type="tokens",
+                beam_size=1,
+                min_decoding_length=0,
+                max_decoding_length=min(longest_answer(length), self._max_length),
+                max_input_length=0,
+                return_scores=True,
+                return_end_token=True,
+            )
+            for place, result in zip(places, results, strict=True):
+                ids = [self._ids[piece] for piece in result.hypotheses[0]]
+                answers[place] = Answer(ids, result.scores[0])
+        return answers

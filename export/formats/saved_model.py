@@ -1,0 +1,146 @@
+"""A SavedModel, text in and text out: tokenizer and greedy loop are in the graph.
+
+TensorFlow with tensorflow-text is all that it needs, and TensorFlow Serving takes the directory as it is.
+
+B batch, S source length, T target length.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow_text import SentencepieceTokenizer
+
+from export.formats.greedy_graph import Answers, greedy_answers
+from export.formats.step_graph import StepGraph
+from keras_transformer.models.translation import PAD_ID, DecodingState, TranslationModel
+from keras_transformer.text.tokenizer import Tokenizer
+
+TEXT = tf.TensorSpec([None], tf.string, name="text")
+SOURCE = tf.TensorSpec([None, None], tf.int32, name="source")
+
+Outputs = dict[str, Any]
+
+
+def write_saved_model(model: TranslationModel, directory: Path) -> None:
+    """Into a directory that is there: saved_model.pb, variables/ and what else TensorFlow writes."""
+    tokenizer = model.tokenizer
+    if tokenizer is None:
+        raise ValueError("this model has no tokenizer: a SavedModel translates text.")
+    # not the Keras model itself: loading that would need Keras
+    module = tf.Module()
+    module.weights = [weight.value for weight in model.weights]
+    module.end_id = tf.Variable(tokenizer.eos_id, trainable=False)
+    module.max_length = tf.Variable(model.network.max_length, trainable=False)
+    with _positions_once(model) as module.positions:
+        graphs = _Graphs(model, tokenizer)
+        module.tokenizers = [graphs.source, graphs.target]
+        tf.saved_model.save(
+            module,
+            str(directory),
+            signatures={
+                "serving_default": _traced(graphs.translate, TEXT),
+                "tokens": _traced(graphs.tokens, SOURCE),
+                "align": _traced(graphs.align, TEXT),
+                "encode": _traced(graphs.steps.encode, SOURCE),
+                "step": tf.function(
+                    graphs.steps.step, input_signature=graphs.steps.step_input, autograph=False
+                ),
+            },
+        )
+
+
+@contextmanager
+def _positions_once(model: TranslationModel) -> Iterator[tf.Variable]:
+    """The model reads its positions from this variable: a constant would stand in each graph that does."""
+    attributes = model.positions.__dict__  # not by setattr: Keras would keep the variable
+    table = attributes["table"]
+    attributes["table"] = tf.Variable(table, trainable=False)
+    try:
+        yield attributes["table"]
+    finally:
+        attributes["table"] = table
+
+
+def _traced(function: Any, given: Any) -> Any:
+    """One graph for every batch and every length."""
+    return tf.function(function, input_signature=[given], autograph=False)
+
+
+class _Graphs:
+    """What the signatures compute."""
+
+    def __init__(self, model: TranslationModel, tokenizer: Tokenizer) -> None:
+        self.model = model
+        self.steps = StepGraph(model)
+        self.source = _pieces_of(tokenizer.source_model)
+        self.target = self.source if tokenizer.joint else _pieces_of(tokenizer.target_model)
+        self.start_id, self.end_id = tokenizer.bos_id, tokenizer.eos_id
+        self.longest = model.network.max_length
+        self.answers = _traced(self._answers, SOURCE)  # one graph that the signatures share
+
+    def translate(self, text: Any) -> Outputs:
+        """text (B,) -> translation (B,), score (B,): the mean log-probability of its tokens."""
+        answers = self.answers(self._encoded(text))
+        return {"translation": self._decoded(answers.target), "score": answers.score}
+
+    def tokens(self, source: Any) -> Outputs:
+        """source (B, S) -> target (B, T), score (B,).
+
+        A source ends with its first end. What fills it up behind that may be anything: TensorFlow Serving
+        does not take 0 when it joins batches.
+        """
+        ends = tf.cast(source == self.end_id, tf.int32)
+        behind = tf.cumsum(ends, axis=1, exclusive=True) > 0
+        return self.answers(tf.where(behind, PAD_ID, source))._asdict()
+
+    def align(self, text: Any) -> Outputs:
+        """text (B,) -> translation, score, the pieces (B, S) and (B, T), and alignment (B, T, S).
+
+        It says how much each piece of the target, and its end, looked at each of the source; "" is no piece.
+        """
+        source = self._encoded(text)
+        target, score = self.answers(source)
+        start = tf.fill([tf.size(text), 1], self.start_id)
+        given = tf.concat([start, target], axis=1)[:, :-1]
+        _, attention = self.model.attend({"source": source, "target": given})
+        # the layer and the mean that keras_transformer.decoding.scoring takes
+        looks = tf.reduce_mean(attention.cross[-2:][0], axis=1)
+        return {
+            "translation": self._decoded(target),
+            "score": score,
+            "source_pieces": _pieces(self.source, source),
+            "target_pieces": _pieces(self.target, target),
+            "alignment": tf.where((target != PAD_ID)[..., None], looks, 0.0),
+        }
+
+    def _encoded(self, text: Any) -> Any:
+        """(B,) -> (B, S) as Tokenizer.encode_source does it."""
+        pieces = self.source.tokenize(text)[:, : self.longest - 1]
+        end = tf.fill([tf.size(text), 1], self.end_id)
+        return tf.concat([pieces, end], axis=1).to_tensor(PAD_ID)
+
+    def _answers(self, source: Any) -> Answers:
+        def step(token: Any, position: Any, state: DecodingState) -> Any:
+            # what is written at a position for all is compiled by XLA, and anew for each shape
+            return self.model.step(token, position[None], state)
+
+        state = self.model.encode(source, 0)
+        return greedy_answers(step, state, source, self.start_id, self.end_id, self.longest)
+
+    def _decoded(self, target: Any) -> Any:
+        """(B, T) -> (B,)."""
+        said = tf.ragged.boolean_mask(target, (target != PAD_ID) & (target != self.end_id))
+        return self.target.detokenize(said)
+
+
+def _pieces_of(model: bytes) -> SentencepieceTokenizer:
+    """With a name of its own: those of one name are one in a process, also those of two SavedModels."""
+    return SentencepieceTokenizer(model=model, name=f"pieces_{sha256(model).hexdigest()}")
+
+
+def _pieces(tokenizer: SentencepieceTokenizer, ids: Any) -> Any:
+    return tf.where(ids == PAD_ID, "", tokenizer.id_to_string(ids))

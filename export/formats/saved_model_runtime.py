@@ -1,0 +1,49 @@
+"""A SavedModel in TensorFlow: tensorflow-text is needed, Keras is not."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  (without its operators the graph does not load)
+
+from export.formats.rows import check_lengths, padded, without_padding
+from keras_transformer.inference.answer import Answer
+from keras_transformer.text.lengths import by_length, like_lengths
+from keras_transformer.text.tokenizer_training import whole
+
+BATCH_TOKENS = 2048  # of source, padding included
+BATCH_BYTES = 4 * BATCH_TOKENS
+
+
+class SavedModelRuntime:
+    """Token ids, or texts, through the signatures of a SavedModel."""
+
+    name = "saved_model"
+
+    def __init__(self, directory: Path) -> None:
+        self._loaded = tf.saved_model.load(str(directory))
+        self._end_id, self._longest = int(self._loaded.end_id), int(self._loaded.max_length)
+
+    def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
+        """Rows of source ids, each with its end -> their answers, in this order."""
+        check_lengths(rows, self._longest)
+        answers = [Answer([], 0.0)] * len(rows)
+        for places in like_lengths(rows, BATCH_TOKENS, self._end_id):
+            source = tf.constant(padded([rows[place] for place in places]))
+            found = self._loaded.signatures["tokens"](source=source)
+            scores = found["score"].numpy().tolist()
+            for place, ids, score in zip(places, found["target"].numpy().tolist(), scores, strict=True):
+                answers[place] = Answer(without_padding(ids), score)
+        return answers
+
+    def translate(self, texts: Sequence[str]) -> list[tuple[str, float]]:
+        """Texts -> their translations with their scores, in this order."""
+        given = [whole(text).encode() for text in texts]
+        answers = [("", 0.0)] * len(given)
+        for places in by_length(list(map(len, given)), BATCH_BYTES):
+            text = tf.constant([given[place] for place in places])
+            found = self._loaded.signatures["serving_default"](text=text)
+            scores = found["score"].numpy().tolist()
+            for place, said, score in zip(places, found["translation"].numpy(), scores, strict=True):
+                answers[place] = (said.decode(), score)
+        return answers

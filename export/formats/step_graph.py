@@ -1,0 +1,56 @@
+"""The encoder and one step of a SavedModel, for a scheduler that keeps many sentences going at once.
+
+B batch, S source length, T positions of the cache, L layers of the decoder, H heads, K width of a head.
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+from export.formats.greedy_graph import highest_log_prob
+from keras_transformer.layers.decoder import BlockCache, DecoderCache
+from keras_transformer.models.translation import DecodingState, TranslationModel
+
+ROW = tf.int32  # a number of each row
+
+
+class StepGraph:
+    """What the signatures `encode` and `step` compute."""
+
+    def __init__(self, model: TranslationModel) -> None:
+        self.model = model
+        network = model.network
+        self.layers = network.decoder_layers
+        parts = (2 * self.layers, None, network.num_heads, None, network.width // network.num_heads)
+        self.step_input = [
+            *(tf.TensorSpec([None], ROW, name) for name in ("token", "position", "memory_length")),
+            *(tf.TensorSpec(parts, tf.float32, name) for name in ("memory", "cache")),
+        ]
+
+    def encode(self, source: Any) -> dict[str, Any]:
+        """source (B, S) -> memory (2 L, B, H, S, K): the key and the value of each layer of the decoder."""
+        blocks = self.model.encode(source, 0).cache.blocks
+        return {
+            "memory": tf.stack([part for each in blocks for part in (each.memory_key, each.memory_value)])
+        }
+
+    def step(self, token: Any, position: Any, memory_length: Any, memory: Any, cache: Any) -> dict[str, Any]:
+        """A token of each row (B,) at its position (B,), which the cache (2 L, B, H, T, K) has room for.
+
+        -> next (B,), its log_prob (B,), and the cache with what the token adds. Of the memory a row has its
+        memory_length (B,), and what lies behind that does not matter.
+        """
+        mask = tf.sequence_mask(memory_length, tf.shape(memory)[3])[:, None, None]
+        parts = [tf.unstack(each, 2 * self.layers) for each in (cache, memory)]
+        blocks = tuple(
+            BlockCache(*(kind[2 * layer + side] for kind in parts for side in (0, 1)))
+            for layer in range(self.layers)
+        )
+        state = DecodingState(DecoderCache(blocks, mask), ())
+        logits, after = self.model.step(token, position, state)
+        written = [part for each in after.cache.blocks for part in (each.key, each.value)]
+        return {
+            "next": tf.argmax(logits, axis=1, output_type=ROW),
+            "log_prob": highest_log_prob(logits)[:, 0],
+            "cache_written": tf.stack(written),
+        }

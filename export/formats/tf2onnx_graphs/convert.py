@@ -1,0 +1,145 @@
+"""What a Keras model computes, as a graph of ONNX: traced by TensorFlow, converted by tf2onnx, simplified.
+
+The weights are inputs of all that is converted, and put in last: nothing on the way copies them, folds them
+or turns them round.
+"""
+
+import gc
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, checker, helper
+from tf2onnx import optimizer, tf_loader, tfonnx
+from tf2onnx.optimizer.const_fold_optimizer import ConstFoldOptimizer
+from tf2onnx.optimizer.identity_optimizer import IdentityOptimizer
+from tf2onnx.optimizer.merge_duplicated_nodes_optimizer import MergeDuplicatedNodesOptimizer
+from tf2onnx.optimizer.reshape_optimizer import ReshapeOptimizer
+
+from export.formats.tf2onnx_graphs.constants import place_constants
+from export.formats.tf2onnx_graphs.operators import HANDLERS
+from export.formats.tf2onnx_graphs.rewrites import simplify
+from keras_transformer import __version__
+from keras_transformer.graphs.onnx_file import write_onnx
+from keras_transformer.models.translation import PAD_ID, TranslationModel
+
+FLOAT = TensorProto.FLOAT
+OPSET, IR_VERSION = 18, 8  # the highest opset that tf2onnx writes, and what goes with it
+
+_OPTIMIZERS = OrderedDict(
+    fold=ConstFoldOptimizer,
+    merge=MergeDuplicatedNodesOptimizer,
+    reshape=ReshapeOptimizer,
+    identity=IdentityOptimizer,
+)
+
+
+class Value(NamedTuple):
+    """An input or an output; a size that is a text is free."""
+
+    name: str
+    dtype: Any
+    shape: tuple[str | int, ...]
+
+    def spec(self) -> Any:
+        """As TensorFlow says it."""
+        return tf.TensorSpec([size if isinstance(size, int) else None for size in self.shape], self.dtype)
+
+    def info(self) -> ValueInfoProto:
+        """As ONNX says it."""
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype.as_numpy_dtype))
+        return helper.make_tensor_value_info(self.name, kind, self.shape)
+
+
+class Converted(NamedTuple):
+    """A file of ONNX but for its weights."""
+
+    file: ModelProto
+    weights: dict[str, keras.Variable]  # the values of those constants that have these names
+
+    def write(self, path: Path) -> None:
+        """All of it, or nothing."""
+        write_onnx(self.file, self.weights, path)
+
+
+def from_tensorflow(
+    model: TranslationModel,
+    name: str,
+    function: Callable[..., Sequence[Any]],
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
+) -> Converted:
+    """function(*inputs) -> outputs, which asks the model, with nothing but standard operators.
+
+    The ids of padding, start and end and the most tokens of a row are in the file's metadata.
+    """
+    weights = {weight.path.removeprefix(f"{model.name}/"): weight for weight in model.weights}
+    graph = _converted(function, inputs, [each.name for each in outputs], weights)
+    gc.collect()  # TensorFlow's graphs are large, and refer to themselves
+    simplify(graph)
+    file = helper.make_model(
+        GraphProto(name=name, node=graph.node, initializer=graph.initializer),
+        producer_name="keras_transformer",
+        producer_version=__version__,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+    )
+    helper.set_model_props(file, _about(model))
+    known = [Value(name, tf.float32, tuple(weight.shape)) for name, weight in weights.items()]
+    file.graph.input.extend(each.info() for each in [*inputs, *known])
+    file.graph.output.extend(each.info() for each in outputs)
+    checker.check_model(file)  # while the weights are inputs, and it is small
+    del file.graph.input[len(inputs) :]
+    constants = (TensorProto(name=each.name, data_type=FLOAT, dims=each.shape) for each in known)
+    place_constants(file.graph, {each.name: each for each in constants})
+    return Converted(file, weights)
+
+
+def start_and_end(model: TranslationModel) -> tuple[int, int]:
+    """Their ids: the tokenizer's, or without one those that this project's tokenizers have."""
+    return (2, 3) if model.tokenizer is None else (model.tokenizer.bos_id, model.tokenizer.eos_id)
+
+
+def _about(model: TranslationModel) -> dict[str, str]:
+    names = ("pad_id", "start_id", "end_id", "max_length")
+    numbers = (PAD_ID, *start_and_end(model), model.network.max_length)
+    return dict(zip(names, map(str, numbers), strict=True))
+
+
+def _converted(
+    function: Callable[..., Sequence[Any]],
+    inputs: Sequence[Value],
+    outputs: Sequence[str],
+    weights: dict[str, keras.Variable],
+) -> GraphProto:
+    """The graph as tf2onnx writes it, with the weights as inputs. What it cannot write is an error."""
+
+    def traced(*given: Any) -> Sequence[Any]:
+        known = zip(weights.values(), given[len(inputs) :], strict=True)
+        values = [(weight, tf.ensure_shape(value, weight.shape)) for weight, value in known]
+        with keras.StatelessScope(state_mapping=values):
+            return function(*given[: len(inputs)])
+
+    # of an input whose shape it knows TensorFlow would make one of zeros, to try the graph with
+    unshaped = [tf.TensorSpec([None] * len(weight.shape), tf.float32) for weight in weights.values()]
+    signature = [*(each.spec() for each in inputs), *unshaped]
+    concrete = tf.function(traced, input_signature=signature, autograph=False).get_concrete_function()
+    given, got = [each.name for each in concrete.inputs], [each.name for each in concrete.outputs]
+    frozen = tf_loader.from_function(concrete, given, got)
+    names = [*(each.name for each in inputs), *weights, *outputs]
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(frozen, name="")
+        converted = tfonnx.process_tf_graph(
+            graph,
+            opset=OPSET,
+            custom_op_handlers={operator: (handler, []) for operator, handler in HANDLERS.items()},
+            input_names=given,
+            output_names=got,
+            tensors_to_rename=dict(zip([*given, *got], names, strict=True)),
+        )
+    tf_loader.clear_functions()  # the bodies of loops, which are in `converted` by now
+    return optimizer.optimize_graph(converted, catch_errors=False, optimizers=_OPTIMIZERS).make_graph("")

@@ -1,0 +1,118 @@
+"""A runtime asked in a process of its own: two of them in one process have blocked each other for good.
+
+As a program it reads a question from standard input and prints the answers, both as JSON.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from export.artifact.layout import TOKENIZER, RuntimeName
+from export.formats.registry import LibraryError, TextRuntime, open_runtime, open_text_runtime
+from keras_transformer.text.tokenizer import Tokenizer
+
+THREADS = 1
+MOST_SECONDS = 3600.0  # what is not done by then never will be
+_LAST_LINES = 5
+
+#: One thread for each library that counts them itself.
+_SETTINGS = {
+    "OMP_NUM_THREADS": str(THREADS),
+    "TF_NUM_INTRAOP_THREADS": str(THREADS),
+    "TF_NUM_INTEROP_THREADS": str(THREADS),
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+}
+
+
+class AskError(RuntimeError):
+    """A runtime that could not be asked, and why."""
+
+
+class Asked(NamedTuple):
+    """What came of it."""
+
+    ids: list[list[int]] | None  # the answers, of a runtime that takes ids
+    texts: list[str] | None  # the translations from text to text, of one that has its tokenizer inside
+    scores: list[float]
+    seconds: float  # for these, the runtime being loaded and warm
+
+
+def ask(
+    name: RuntimeName,
+    directory: Path,
+    max_length: int,
+    rows: Sequence[Sequence[int]],
+    texts: Sequence[str],
+) -> Asked:
+    """The answers to rows of source ids, and to their texts. However this ends, its process ends with it."""
+    question = {
+        "name": name,
+        "directory": str(directory),
+        "max_length": max_length,
+        "rows": rows,
+        "texts": texts,
+    }
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", __name__],
+            input=json.dumps(question).encode(),
+            capture_output=True,
+            env={**os.environ, **_SETTINGS},
+            timeout=MOST_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise AskError(f"{name} gave no answer for {MOST_SECONDS:,.0f} seconds, and was ended") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
+        raise AskError(f"{name} failed with status {done.returncode}: " + " | ".join(said))
+    found = json.loads(done.stdout)
+    if "error" in found:
+        raise AskError(found["error"])
+    if len(found["scores"]) != len(rows):
+        raise AskError(f"{name} gave {len(found['scores'])} answers to {len(rows)} sentences")
+    return Asked(**found)
+
+
+def main() -> None:
+    """Ask, in this process; what libraries print goes to stderr, and stdout has the answers alone."""
+    with os.fdopen(os.dup(1), "w") as out:
+        os.dup2(2, 1)
+        json.dump(_answered(json.load(sys.stdin)), out)
+
+
+def _answered(question: dict[str, Any]) -> dict[str, Any]:
+    name, directory = RuntimeName(*question["name"]), Path(question["directory"])
+    try:
+        if not name.takes_ids:
+            return _by_text(open_text_runtime(name, directory), question["texts"])
+        runtime = open_runtime(name, directory, Tokenizer.load(directory / TOKENIZER), question["max_length"])
+    except LibraryError as error:
+        return {"error": str(error)}
+    answers, seconds = _timed(runtime.translate_ids, question["rows"])
+    ids, scores = [answer.ids for answer in answers], [answer.score for answer in answers]
+    translate = getattr(runtime, "translate", None)
+    texts = None if translate is None else [text for text, _ in translate(question["texts"])]
+    return {"ids": ids, "texts": texts, "scores": scores, "seconds": seconds}
+
+
+def _by_text(runtime: TextRuntime, given: list[str]) -> dict[str, Any]:
+    answers, seconds = _timed(runtime.translate, given)
+    texts, scores = [text for text, _ in answers], [score for _, score in answers]
+    return {"ids": None, "texts": texts, "scores": scores, "seconds": seconds}
+
+
+def _timed(translate: Callable[[list[Any]], list[Any]], given: list[Any]) -> tuple[list[Any], float]:
+    translate(given[:1])  # the first call builds what it needs
+    begun = time.monotonic()
+    answers = translate(given)
+    return answers, time.monotonic() - begun
+
+
+if __name__ == "__main__":
+    main()

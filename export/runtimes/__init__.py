@@ -1,1 +1,0 @@
-"""The runtimes that an exported version can be asked in, one a file."""

@@ -1,0 +1,97 @@
+"""What `translate` prints of a line: its text, its score before it, or all that the search found, as JSON."""
+
+import argparse
+import json
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from keras_transformer.cli._models import at_least_one, configure_search, search_options
+from keras_transformer.text.sentences import Parts
+
+if TYPE_CHECKING:
+    from keras_transformer.models.translate import Hypothesis
+    from keras_transformer.models.translation import TranslationModel
+
+MAX_TOKENS = 2**16
+
+Translate = Callable[[list[str]], Iterable[Any]]  # the parts of lines -> an answer to each
+Form = Callable[[Parts, list[Any]], str]  # a line and the answers to its parts -> what is printed
+
+
+def configure_answers(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    configure_search(parser)
+    parser.add_argument(
+        "--max-tokens",
+        type=at_least_one("an answer may have at least 1 token", MAX_TOKENS),
+        metavar="N",
+        help="the most tokens of an answer (twice those of its source, and 10)",
+    )
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--scores", action="store_true", help="score, tab, text")
+    forms.add_argument(
+        "--json", action="store_true", help="an object a line: answers of the beam, tokens, alignment"
+    )
+
+
+def answers(model: "TranslationModel", arguments: argparse.Namespace) -> tuple[Translate, Form]:
+    """How the parts of a line are translated, and how the line is printed. A blank line stays one."""
+    from keras_transformer.models.translate import translate_sentences
+
+    options = search_options(arguments)
+    if not (arguments.scores or arguments.json or arguments.max_tokens):
+        return partial(translate_sentences, model, **options), _text
+    translate = partial(model.hypotheses, max_tokens=arguments.max_tokens, **options)
+    if arguments.json:
+        return translate, partial(_object, model, arguments.length_penalty)
+    return translate, partial(_scored, arguments.length_penalty) if arguments.scores else _best
+
+
+def _text(line: Parts, found: list[str]) -> str:
+    return line.joined(found) if line.texts else ""
+
+
+def _best(line: Parts, found: "list[list[Hypothesis]]") -> str:
+    return _text(line, [beam[0].text if beam else "" for beam in found])
+
+
+def _score(penalty: float, found: "list[list[Hypothesis]]") -> float | None:
+    """Of the best answers of a line together, as if they were one; None of a line that says nothing."""
+    log_probs = [each for beam in found if beam for each in beam[0].log_probs]
+    return sum(log_probs) / len(log_probs) ** penalty if log_probs else None
+
+
+def _scored(penalty: float, line: Parts, found: "list[list[Hypothesis]]") -> str:
+    score = _score(penalty, found)
+    return f"{'' if score is None else f'{score:.4f}'}\t{_best(line, found)}"
+
+
+def _object(model: "TranslationModel", penalty: float, line: Parts, found: "list[list[Hypothesis]]") -> str:
+    parts = [
+        {
+            "source": text,
+            "pieces": _pieces(model, text),
+            "answers": [_answer(model, answer) for answer in beam],
+        }
+        for text, beam in zip(line.texts, found, strict=True)
+    ]
+    content = {"text": _best(line, found), "score": _score(penalty, found), "sentences": parts}
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _pieces(model: "TranslationModel", text: str) -> list[str]:
+    tokenizer = model.tokenizer
+    return tokenizer.pieces_source(tokenizer.encode_source([text])[0]) if tokenizer else []
+
+
+def _answer(model: "TranslationModel", answer: "Hypothesis") -> dict[str, Any]:
+    tokenizer = model.tokenizer
+    pieces = tokenizer.pieces_target(answer.tokens) if tokenizer else []
+    return {
+        "text": answer.text,
+        "score": answer.score,
+        "pieces": pieces,
+        "log_probs": answer.log_probs,
+        "alignment": answer.alignment,
+    }

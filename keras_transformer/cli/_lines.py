@@ -1,0 +1,176 @@
+"""Lines of text in and out of a verb: UTF-8, whatever the locale; a file may be gzipped."""
+
+import io
+import os
+import select
+import signal
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Self
+
+from keras_transformer.cli import CommandError
+from keras_transformer.cli._interrupts import raise_interrupt
+from keras_transformer.text.corpus import (
+    GZIP_MAGIC,
+    STANDARD_INPUT,
+    CorpusError,
+    Stream,
+    decoded,
+    decompressed,
+    reading,
+)
+from keras_transformer.text.visible import visible
+
+
+class Lines:
+    """The lines of a file, a pipe or a terminal, without their ends, as they come.
+
+    In memory are the lines that were taken last, and one whose end has not come.
+    """
+
+    def __init__(self, file: int, path: Path) -> None:
+        """`path` is what the file is called in errors."""
+        self.read = 0  # bytes, decompressed
+        self._path = path
+        self._file = file
+        # with room for what tells gzip, and no more: what is held back there is not seen by poll
+        self._raw = io.BufferedReader(io.FileIO(file, closefd=False), len(GZIP_MAGIC))
+        self._stream: Stream | None = None
+        self._poll = select.poll()
+        self._poll.register(file, select.POLLIN)
+        self._taken = 0  # lines
+        self._offset = 0  # bytes of these
+        self._whole: list[bytes] = []
+        self._begun = bytearray()
+        self._ended = False
+        self._wrong: CorpusError | None = None
+
+    @classmethod
+    @contextmanager
+    def of(cls, path: Path) -> Iterator[Self]:
+        """The lines of a file, or with - of standard input."""
+        if path == STANDARD_INPUT:
+            if sys.stdin is None:
+                raise CommandError("standard input is closed: name a file with --input.")
+            yield cls(sys.stdin.fileno(), path)
+            return
+        if not path.exists() or path.is_dir():
+            raise CommandError(
+                f"{path} is {'a directory' if path.is_dir() else 'no file'}: name a text file."
+            )
+        with path.open("rb", buffering=0) as file:
+            yield cls(file.fileno(), path)
+
+    @property
+    def from_terminal(self) -> bool:
+        return os.isatty(self._file)
+
+    @property
+    def share(self) -> float | None:
+        """How much of a file has been read; what a pipe will bring is not known."""
+        status = os.fstat(self._file)
+        if not stat.S_ISREG(status.st_mode) or not status.st_size:
+            return None
+        return os.lseek(self._file, 0, os.SEEK_CUR) / status.st_size
+
+    def waiting(self) -> bool:
+        """Whether a line, or the end, has yet to come."""
+        return not (self._whole or self._ended or self._poll.poll(0))
+
+    def take(self, most: int) -> list[str]:
+        """The next lines, none at the end: those that are there, about `most` bytes of them at most.
+
+        It waits only while there is none: whoever writes a line and waits for the answer gets it. A line that
+        cannot be read is an error once those before it have been taken.
+        """
+        begin = self.read
+        while not self._ended and (not self._whole or (self.read - begin < most and self._poll.poll(0))):
+            rest = most - (self.read - begin)
+            self._read(rest if rest > 0 else most)
+        lines, self._whole = self._whole, []
+        texts: list[str] = []
+        for line in lines:
+            self._taken += 1
+            try:
+                texts.append(decoded(self._path, self._taken, line, self._offset))
+            except CorpusError as error:
+                self._wrong, self._ended = error, True
+                break
+            self._offset += len(line) + 1
+        if self._wrong and not texts:
+            raise CommandError(f"{self._wrong}.") from self._wrong
+        return texts
+
+    def _read(self, most: int) -> None:
+        try:
+            with reading(self._path):
+                if self._stream is None:  # a terminal would have to end twice: it is not looked ahead
+                    self._stream = self._raw if self.from_terminal else decompressed(self._raw, self._path)
+                data = self._stream.read1(most)
+        except CorpusError as error:
+            self._wrong, self._ended = error, True
+            return
+        self.read += len(data)
+        *whole, begun = data.split(b"\n")
+        if whole:
+            self._whole += [bytes(self._begun) + whole[0], *whole[1:]]
+            self._begun.clear()
+        self._begun += begun
+        self._ended = not data
+        if self._ended and self._begun:
+            self._whole.append(bytes(self._begun))
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """All the lines of a file, or with - of standard input."""
+    with Lines.of(path) as lines:
+        while taken := lines.take(2**16):
+            yield from taken
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """A line of standard output for each; a Ctrl-C comes between two of them."""
+    for line in lines:
+        with interrupt_held_back():
+            write_line(line)
+
+
+def write_line(line: str) -> None:
+    """A line of standard output, at once; a line end inside becomes a space.
+
+    A terminal gets no control characters; a file or a pipe gets the text as it is.
+    """
+    sys.stdout.flush()
+    line = line.replace("\r", " ").replace("\n", " ")
+    rest = memoryview((visible(line) if sys.stdout.isatty() else line).encode() + b"\n")
+    while rest:  # without a buffer, as under PYTHONUNBUFFERED, a signal cuts a write short
+        rest = rest[sys.stdout.buffer.write(rest) :]
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def interrupt_held_back() -> Iterator[None]:
+    """A Ctrl-C waits until what was begun is done; a second one does not."""
+    interrupt = signal.getsignal(signal.SIGINT)
+    if not callable(interrupt):
+        yield
+        return
+    came: list[int] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        if came:
+            interrupt(number, frame)
+        came.append(number)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, interrupt)
+    if came:
+        interrupt(signal.SIGINT, None)
+    raise_interrupt()

@@ -1,0 +1,112 @@
+"""How a verb opens the MODEL that it was given, and how that searches for its answers."""
+
+import argparse
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile, ZipFile
+
+from keras_transformer.cli import CommandError, _loading
+from keras_transformer.cli._interrupts import interruptible
+from keras_transformer.cli._nearby import is_model_file, is_run, refuse_if_another_is_near
+
+if TYPE_CHECKING:
+    from keras_transformer.models.translation import TranslationModel
+
+LARGEST_PENALTY = 10
+MAX_BEAM = 256
+
+
+def check_model(path: Path) -> None:
+    """Raise CommandError if this is no run directory and no .keras file, before Keras is loaded for it."""
+    from export.artifact.manifest import looks_exported
+
+    refuse_if_another_is_near(path, is_run, is_model_file)
+    if not path.exists():
+        raise CommandError(f"{path} does not exist: name a run directory or a .keras file.")
+    if looks_exported(path):
+        raise CommandError(
+            f"{path} is an exported version, for `translate`, `verify` and `info`: name the run here that "
+            "it was exported from."
+        )
+    file = _file(path)
+    if path.is_dir() and not file.exists():
+        raise CommandError(f"there is no model in {path}: {file} does not exist.")
+    if not is_model_file(file):
+        raise CommandError(
+            f"{path} is no .keras file: MODEL is a run directory or a .keras file; text is another option."
+        )
+    try:
+        ZipFile(file).close()
+    except BadZipFile as error:
+        raise _damaged(file, error) from error
+
+
+def load_model(path: Path) -> "TranslationModel":
+    """Load the model of a run directory or of a .keras file."""
+    check_model(path)
+    try:
+        with interruptible():
+            return _loading.load("keras_transformer.models.translation").TranslationModel.load(path)
+    except (ValueError, TypeError) as error:
+        raise CommandError(str(error)) from error
+    except (BadZipFile, KeyError, NotImplementedError) as error:  # of the archive: zipfile has all three
+        raise _damaged(_file(path), error) from error
+
+
+def _file(path: Path) -> Path:
+    return path / "model.keras" if path.is_dir() else path
+
+
+def _damaged(file: Path, error: Exception) -> CommandError:
+    return CommandError(
+        f"{file} is damaged ({error.args[0]}): copy it from where it is whole, or train it again."
+    )
+
+
+def configure_search(parser: argparse.ArgumentParser) -> None:
+    """The options of a verb whose model translates."""
+    parser.add_argument(
+        "--beam",
+        type=at_least_one("a beam keeps at least 1 answer", MAX_BEAM),
+        default=1,
+        metavar="N",
+        help="answers kept while searching; 1 is greedy (1)",
+    )
+    parser.add_argument(
+        "--length-penalty",
+        type=length_penalty,
+        default=1.0,
+        metavar="X",
+        help="the power of its length that an answer's score is divided by; more is longer (1.0)",
+    )
+
+
+def search_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What was said of them, for the model."""
+    return {"beam": arguments.beam, "length_penalty": arguments.length_penalty}
+
+
+def length_penalty(text: str) -> float:
+    """Past the largest, the power of a long answer's length is more than a number can hold."""
+    try:
+        penalty = float(text)
+    except ValueError:
+        penalty = math.nan
+    if not 0 <= penalty <= LARGEST_PENALTY:
+        raise argparse.ArgumentTypeError(
+            f"a length penalty is a number from 0 to {LARGEST_PENALTY}; got {text}"
+        )
+    return penalty
+
+
+def at_least_one(rule: str, most: int) -> Callable[[str], int]:
+    """The type of an option that counts from 1 to `most`; its error text begins with the rule."""
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or len(text) > len(str(most)) or not 1 <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{rule}, and at most {most:,}; got {text}")
+        return int(text)
+
+    return number

@@ -1,0 +1,119 @@
+"""The MODEL of `translate`: that of a run, with all its searches, or an exported version, which is greedy."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from keras_transformer.cli import CommandError
+from keras_transformer.cli._answers import Form, Translate, answers
+from keras_transformer.cli._interrupts import interruptible
+from keras_transformer.cli._nearby import is_model_file, is_run, is_version, refuse_if_another_is_near
+from keras_transformer.text.sentences import Lengths, Parts
+
+if TYPE_CHECKING:
+    from export.artifact.manifest import Version
+    from export.translator import Said
+    from keras_transformer.text.tokenizer import Tokenizer
+
+ONLY_A_RUN = {"beam": 1, "length_penalty": 1.0, "max_tokens": None, "json": False}
+
+
+class Opened(NamedTuple):
+    """A MODEL, ready to translate."""
+
+    languages: str  # as stderr says them
+    divide: Callable[[str], Parts]  # a line, into what is translated by itself
+    longest: int  # tokens of what is not divided
+    translate: Translate
+    form: Form
+    runtime: str = ""  # as stderr says it
+
+    @classmethod
+    def of(
+        cls, tokenizer: "Tokenizer", lengths: Lengths, translate: Translate, form: Form, runtime: str = ""
+    ) -> Self:
+        """One that knows sentences of such lengths."""
+        languages = f" {tokenizer.source_lang} to {tokenizer.target_lang}" if tokenizer.source_lang else ""
+        divide = partial(Parts.of, count=tokenizer.count_source, lengths=lengths)
+        return cls(languages, divide, lengths.longest, translate, form, runtime)
+
+
+def opened(arguments: argparse.Namespace) -> Opened:
+    """The MODEL of `translate`, whatever it is."""
+    from export.artifact.manifest import looks_exported
+
+    refuse_if_another_is_near(arguments.model, is_run, is_model_file, is_version)
+    return _exported(arguments) if looks_exported(arguments.model) else _trained(arguments)
+
+
+def open_exported(path: Path) -> "Version":
+    """A version whose files are all as they were written."""
+    from export.artifact.manifest import VersionError, open_version
+
+    try:
+        return open_version(path)
+    except VersionError as error:
+        raise CommandError(str(error)) from error
+
+
+def _trained(arguments: argparse.Namespace) -> Opened:
+    """A run directory or a .keras file."""
+    from keras_transformer.cli._models import load_model
+
+    model = load_model(arguments.model)
+    if model.tokenizer is None:
+        raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
+    return Opened.of(model.tokenizer, model.lengths, *answers(model, arguments))
+
+
+def _exported(arguments: argparse.Namespace) -> Opened:
+    """A version directory: nothing is loaded for it but the runtime that translates."""
+    from export.formats.registry import LibraryError
+    from export.translator import Translator, lightest
+    from keras_transformer.cli._loading import native_logs_held_back
+
+    refuse_what_only_a_run_can(arguments, "an exported version", "it")
+    version = open_exported(arguments.model)
+    name = lightest(version)
+    if name.format == "saved_model":
+        print("Loading TensorFlow ...", file=sys.stderr, flush=True)
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        with interruptible(), native_logs_held_back():
+            translator = Translator(version, name)
+    except LibraryError as error:
+        raise CommandError(f"{error}.") from error
+    lengths = Lengths(**asdict(version.manifest.lengths))
+    form = _scored if arguments.scores else _text
+    return Opened.of(version.tokenizer, lengths, translator.translate, form, f" with {name}")
+
+
+def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str) -> None:
+    """The search of a version is inside its files; MODEL is of this kind, and `it` was exported."""
+    asked = [
+        f"--{name.replace('_', '-')}"
+        for name, usual in ONLY_A_RUN.items()
+        if getattr(arguments, name) != usual
+    ]
+    if asked:
+        raise CommandError(
+            f"{arguments.model} is {kind}, and translates greedily: leave out "
+            f"{', '.join(asked)}, or name the run that {it} was exported from."
+        )
+
+
+def _text(line: Parts, found: "list[Said]") -> str:
+    """What is printed of a line. A blank line stays one."""
+    return line.joined([each.text for each in found]) if line.texts else ""
+
+
+def _scored(line: Parts, found: "list[Said]") -> str:
+    """The same behind its score: that of all its tokens, as if they were one answer."""
+    tokens = sum(each.tokens for each in found)
+    total = sum(each.score * each.tokens for each in found)
+    return f"{f'{total / tokens:.4f}' if tokens else ''}\t{_text(line, found)}"

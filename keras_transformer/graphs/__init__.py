@@ -1,0 +1,1 @@
+"""ONNX graphs of the translation network, written from its weights."""

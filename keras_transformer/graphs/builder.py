@@ -1,0 +1,91 @@
+"""A graph of ONNX nodes, written down in the order in which they run."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+
+from keras_transformer.graphs.onnx_file import onnx_bytes, write_onnx
+
+INT8, INT32, INT64, FLOAT = TensorProto.INT8, TensorProto.INT32, TensorProto.INT64, TensorProto.FLOAT
+MICROSOFT = "com.microsoft"  # ONNX Runtime's own operators
+OPSETS = [helper.make_opsetid("", 21), helper.make_opsetid(MICROSOFT, 1)]
+IR_VERSION = 10
+
+Shape = list[str | int]
+
+
+class Graph:
+    """Inputs, weights, nodes and outputs; a value is known by its name.
+
+    The weights stay beside the file's own structure until it is written: of large ones there is one copy.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._file = onnx.ModelProto(
+            ir_version=IR_VERSION, opset_import=OPSETS, producer_name="keras_transformer"
+        )
+        self._file.graph.name = name
+        self._weights: dict[str, NDArray[Any] | np.generic] = {}
+        self._made: Counter[str] = Counter()
+
+    def input(self, name: str, shape: Shape, kind: int = FLOAT) -> str:
+        """What the caller gives; a size that is a text is free."""
+        self._file.graph.input.append(helper.make_tensor_value_info(name, kind, shape))
+        return name
+
+    def output(self, name: str, value: str, shape: Shape, kind: int = FLOAT) -> None:
+        """Give `value`, made by a node, to the caller. From now on this is its name."""
+        for node in self._file.graph.node:
+            for values in (node.input, node.output):
+                values[:] = [name if each == value else each for each in values]
+        self._file.graph.output.append(helper.make_tensor_value_info(name, kind, shape))
+
+    def weight(self, name: str, value: NDArray[Any] | np.generic) -> str:
+        """A constant; one name is one constant."""
+        if name not in self._weights:
+            self._weights[name] = value
+        return name
+
+    def integers(self, *values: int) -> str:
+        """A constant (N,), known by what it is."""
+        return self.weight(f"integers {values}", np.array(values))
+
+    def node(self, operator: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: Any) -> Any:
+        """The name of what it gives, or a list of them. An input that is left out is ""."""
+        self._made[operator] += 1
+        name = f"{operator}_{self._made[operator]}"
+        names = [name] if outputs == 1 else [f"{name}_{place}" for place in range(outputs)]
+        self._file.graph.node.append(
+            helper.make_node(operator, inputs, names, name=name, domain=domain, **attributes)
+        )
+        return name if outputs == 1 else names
+
+    def write(self, directory: Path, suffix: str = "") -> Path:
+        """The .onnx file of its name, checked: all of it, or nothing."""
+        path = directory / f"{self.name}{suffix}.onnx"
+        write_onnx(self._checked(), self._weights, path)
+        return path
+
+    def __bytes__(self) -> bytes:
+        """What `write` writes."""
+        return onnx_bytes(self._checked(), self._weights)
+
+    def _checked(self) -> onnx.ModelProto:
+        """The file but for its weights."""
+        kinds = {name: helper.np_dtype_to_tensor_dtype(value.dtype) for name, value in self._weights.items()}
+        checked = onnx.ModelProto()
+        checked.CopyFrom(self._file)
+        for name, value in self._weights.items():  # as inputs: the checker would copy them
+            checked.graph.input.append(helper.make_tensor_value_info(name, kinds[name], value.shape))
+        onnx.checker.check_model(checked)
+        written = onnx.ModelProto()
+        written.CopyFrom(self._file)
+        for name, value in self._weights.items():
+            written.graph.initializer.add(name=name, dims=value.shape, data_type=kinds[name])
+        return written

@@ -1,0 +1,1 @@
+"""Hosted decoding over a backend's encoder and step: requests, the running batch, greedy and beam search."""

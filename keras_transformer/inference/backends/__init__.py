@@ -1,0 +1,1 @@
+"""Runtimes that decode a batch of rows, one a file; each imports its library itself."""

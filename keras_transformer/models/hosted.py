@@ -1,0 +1,111 @@
+"""A model's search in ONNX Runtime, which lays its weights out for the products once.
+
+TensorFlow does so anew in every product (docs/decisions/decoding.md).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+from keras_transformer import layers
+from keras_transformer.cores import usable_cores
+from keras_transformer.decoding.traced_search import Rows, Search
+from keras_transformer.decoding.tracing import without_gradients
+from keras_transformer.graphs import transformer
+from keras_transformer.graphs.precision import Float32
+from keras_transformer.graphs.transformer import beam_decoder, decoder, encoder
+from keras_transformer.inference.beams import BeamScheduler
+from keras_transformer.inference.scheduler import Scheduler, session
+from keras_transformer.layers.normalization import LayerNormalization
+from keras_transformer.models.translation import TranslationModel
+
+#: What the graphs compute. A subclass may compute something else.
+_KNOWN = {
+    TranslationModel,
+    layers.TokenEmbedding,
+    layers.PositionalEncoding,
+    layers.TransformerEncoder,
+    layers.TransformerEncoderBlock,
+    layers.TransformerDecoder,
+    layers.TransformerDecoderBlock,
+    layers.MultiHeadSelfAttention,
+    layers.MultiHeadAttention,
+    layers.FeedForward,
+    LayerNormalization,
+    keras.layers.Dense,
+    keras.layers.Dropout,
+}
+
+
+def refusal(model: TranslationModel) -> str | None:
+    """Why there are no ONNX graphs of this model, if there are none."""
+    return unlike_network(model) or transformer.refusal(model.network)
+
+
+def unlike_network(model: TranslationModel) -> str | None:
+    """Why float weights and the network's sizes do not say all that this model computes, if they do not."""
+    for layer in model._flatten_layers():
+        if type(layer) not in _KNOWN:
+            return f"{layer.path} is a {type(layer).__name__}, which graphs of weights cannot stand for."
+        if layer.quantization_mode is not None:
+            return (
+                f"{layer.path} is quantized to {layer.quantization_mode}; the graphs are made of float "
+                "weights. Export the model as it was before quantize(); the export quantizes by itself."
+            )
+    return None
+
+
+class Packed:
+    """One model, and the graphs of its weights as they were when it was last asked."""
+
+    def __init__(self, model: TranslationModel) -> None:
+        self.model = model
+        self.made = 0  # graphs, as often as each was laid out
+        self._read = _reader(model)
+        self._values: list[NDArray[Any]] = []
+        self._sessions: dict[Any, Any] = {}
+
+    def search(self, rows: Rows, search: Search, most: int, prefixes: Rows | None) -> list[list[list[int]]]:
+        """For each row of source ids its answers, the end included if it is one of their `most` tokens."""
+        start_id, end_id, beam, penalty = search
+        if beam == 1:
+            encode, proceed = self._laid_out(encoder, decoder)
+            greedy = Scheduler(encode, proceed, start_id, end_id, most, usable_cores())
+            return [[ids] if ids else [] for ids, _ in greedy.translate_ids(rows, prefixes)]
+        encode, proceed = self._laid_out(encoder, beam_decoder)
+        beams = BeamScheduler(encode, proceed, start_id, end_id, most, beam, penalty, usable_cores())
+        return beams.search_ids(rows, prefixes)
+
+    def _laid_out(self, *graphs: Any) -> list[Any]:
+        """These graphs as of now: those there are, unless a weight has changed since."""
+        values = self._read()
+        if not all(map(_same, self._values, values)):
+            self._sessions.clear()  # the old ones go first: large weights need not be there twice
+        self._values = values
+        for make in graphs:
+            if make not in self._sessions:
+                with without_gradients():
+                    self._sessions[make] = session(bytes(make(self.model, Float32())))
+                self.made += 1
+        return [self._sessions[make] for make in graphs]
+
+
+def _reader(model: TranslationModel) -> Callable[[], list[NDArray[Any]]]:
+    """A function that gives the values that the model's weights have when it is called."""
+    weights = model.weights
+    if keras.backend.backend() != "tensorflow":
+        return lambda: [np.array(ops.convert_to_numpy(weight)) for weight in weights]
+    import tensorflow as tf  # noqa: PLC0415
+
+    read = tf.function(lambda: [weight.value.read_value() for weight in weights], autograph=False)
+    graph = read.get_concrete_function()
+    # views: TensorFlow writes a new value elsewhere as long as somebody holds the old one
+    return lambda: [np.asarray(memoryview(value)) for value in graph()]
+
+
+def _same(known: NDArray[Any], value: NDArray[Any]) -> bool:
+    return np.may_share_memory(known, value) or np.array_equal(known, value)

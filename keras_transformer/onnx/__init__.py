@@ -1,1 +1,0 @@
-"""The translation network as graphs of ONNX, and greedy decoding over them in ONNX Runtime."""

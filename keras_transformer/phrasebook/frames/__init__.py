@@ -1,0 +1,1 @@
+"""Sentence frames: slots, and the functions that fill them in both languages."""

@@ -1,0 +1,150 @@
+"""Phrases learned whole: greetings, thanks, apologies. Always in train, never held out."""
+
+from keras_transformer.phrasebook.sentence import Frame, Sentence
+
+_BOTH_WAYS = """
+Bonjour. = Hello.
+Bonjour, madame. = Good morning, madam.
+Bonjour, monsieur. = Good morning, sir.
+Bonsoir. = Good evening.
+Bonne nuit. = Good night.
+Bonne nuit, maman. = Good night, Mum.
+Salut ! = Hi!
+Au revoir. = Goodbye.
+Au revoir, madame. = Goodbye, madam.
+À bientôt ! = See you soon!
+À demain ! = See you tomorrow!
+À lundi ! = See you on Monday!
+À ce soir ! = See you tonight!
+Merci. = Thanks.
+Merci beaucoup. = Thank you very much.
+Merci, madame. = Thank you, madam.
+Merci, monsieur. = Thank you, sir.
+Non, merci. = No, thank you.
+Oui, merci. = Yes, thank you.
+Oui, s'il vous plaît. = Yes, please.
+De rien. = You are welcome.
+Je vous en prie. = Do not mention it.
+Pardon. = Sorry.
+Excusez-moi. = Excuse me.
+Je suis désolé. = I am sorry.
+Je suis vraiment désolé. = I am really sorry.
+Ce n'est pas grave. = It does not matter.
+Oui. = Yes.
+Non. = No.
+Peut-être. = Maybe.
+D'accord. = All right.
+Bien sûr. = Of course.
+Bien sûr que non ! = Of course not!
+Je ne sais pas. = I do not know.
+Je ne comprends pas. = I do not understand.
+Je comprends. = I understand.
+Comment allez-vous ? = How are you?
+Je vais bien, merci. = I am fine, thank you.
+Très bien, merci. = Very well, thank you.
+Comment vous appelez-vous ? = What is your name?
+Je m'appelle Paul. = My name is Paul.
+Je m'appelle Marie. = My name is Marie.
+Je m'appelle Thomas. = My name is Thomas.
+Je m'appelle Julie. = My name is Julie.
+Enchanté. = Pleased to meet you.
+Bienvenue ! = Welcome!
+Bon appétit ! = Enjoy your meal!
+Bon voyage ! = Have a good trip!
+Bonne chance ! = Good luck!
+Bonne journée ! = Have a nice day!
+Bonne soirée ! = Have a nice evening!
+Bon week-end ! = Have a nice weekend!
+Bon anniversaire ! = Happy birthday!
+Bonne année ! = Happy New Year!
+Joyeux Noël ! = Merry Christmas!
+Félicitations ! = Congratulations!
+Bravo ! = Well done!
+À votre santé ! = Cheers!
+Attention ! = Watch out!
+Au secours ! = Help!
+Vite ! = Quick!
+Entrez ! = Come in!
+Asseyez-vous, s'il vous plaît. = Please sit down.
+Attendez un moment, s'il vous plaît. = Wait a moment, please.
+Allons-y ! = Let's go!
+J'arrive ! = I am coming!
+C'est tout. = That is all.
+C'est vrai. = It is true.
+Ce n'est pas vrai. = It is not true.
+C'est possible. = It is possible.
+C'est impossible. = It is impossible.
+C'est facile. = It is easy.
+C'est difficile. = It is difficult.
+C'est trop cher. = It is too expensive.
+C'est délicieux. = It is delicious.
+C'est très important. = It is very important.
+C'est une bonne idée. = It is a good idea.
+Quelle bonne idée ! = What a good idea!
+Quelle belle journée ! = What a beautiful day!
+Quelle heure est-il ? = What time is it?
+Quel jour sommes-nous ? = What day is it?
+Quel âge avez-vous ? = How old are you?
+Quel temps fait-il ? = What is the weather like?
+Combien ça coûte ? = How much does it cost?
+L'addition, s'il vous plaît. = The bill, please.
+Un café, s'il vous plaît. = A coffee, please.
+Deux billets pour Lyon, s'il vous plaît. = Two tickets to Lyon, please.
+Où sont les toilettes ? = Where are the toilets?
+Qu'est-ce que c'est ? = What is it?
+Qui est-ce ? = Who is it?
+Parlez-vous anglais ? = Do you speak English?
+Pouvez-vous m'aider ? = Can you help me?
+Puis-je vous aider ? = May I help you?
+Pouvez-vous répéter, s'il vous plaît ? = Can you say that again, please?
+Je suis étudiant. = I am a student.
+Je suis perdu. = I am lost.
+Je suis en retard. = I am late.
+Je suis en vacances. = I am on holiday.
+J'ai une question. = I have a question.
+J'ai réservé une chambre. = I have booked a room.
+Je t'aime, Marie. = I love you, Marie.
+Tout va bien. = Everything is fine.
+Tout le monde est là. = Everybody is here.
+Il n'y a pas de problème. = There is no problem.
+Il est tard. = It is late.
+Il est trop tôt. = It is too early.
+Pourquoi pas ? = Why not?
+Et vous ? = And you?
+Moi aussi. = Me too.
+Vous avez raison. = You are right.
+Ne vous inquiétez pas. = Do not worry.
+Prenez votre temps. = Take your time.
+Défense de fumer. = No smoking.
+Fermé le dimanche. = Closed on Sundays.
+"""
+_FRENCH_ONLY = """
+Ça va ? = How are you?
+Comment vas-tu ? = How are you?
+Comment tu t'appelles ? = What is your name?
+Quel âge as-tu ? = How old are you?
+Parles-tu anglais ? = Do you speak English?
+Peux-tu m'aider ? = Can you help me?
+Enchantée. = Pleased to meet you.
+Je suis désolée. = I am sorry.
+Je suis étudiante. = I am a student.
+Je suis perdue. = I am lost.
+Excuse-moi. = Excuse me.
+Oui, s'il te plaît. = Yes, please.
+Tu as raison. = You are right.
+Ne t'inquiète pas. = Do not worry.
+Prends ton temps. = Take your time.
+Et toi ? = And you?
+Je t'aime. = I love you.
+"""
+
+
+def _phrases(text: str, both: bool) -> tuple[Sentence, ...]:
+    lines = (line.split(" = ") for line in text.strip().splitlines())
+    return tuple(Sentence(source, target, both) for source, target in lines)
+
+
+PHRASES = (*_phrases(_BOTH_WAYS, True), *_phrases(_FRENCH_ONLY, False))
+# Known by either side: a frame that says one of these again leaves it to this list.
+KNOWN = frozenset(phrase.english for phrase in PHRASES)
+fixed = Frame(3, (PHRASES,), lambda phrase: phrase)

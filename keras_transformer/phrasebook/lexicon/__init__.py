@@ -1,0 +1,1 @@
+"""The words of the phrasebook, and what can be said with them."""

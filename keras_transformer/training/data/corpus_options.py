@@ -1,0 +1,172 @@
+"""The corpus that a run was asked to learn, as run.json keeps it: its pairs, and how they are cleaned."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from itertools import chain
+from pathlib import Path
+from types import UnionType
+from typing import Any, Self
+
+from keras_transformer.phrasebook import DIRECTIONS, as_typed, learned_whole, phrasebook
+from keras_transformer.text.cleaning import CleaningRules
+from keras_transformer.text.corpus import STANDARD_INPUT, Pair, read_pairs, read_parallel
+from keras_transformer.training.recipe import PHRASEBOOK
+
+PHRASES, REPEATED, HELD_OUT = 60_000, 20, 500  # of the phrasebook
+OF_THE_PHRASEBOOK = ("source_lang", "target_lang", "valid_source", "valid_target")  # it says them itself
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """One of three: parallel files, files of pairs, or the phrasebook. Every problem is reported at once."""
+
+    source_lang: str | None = None
+    target_lang: str | None = None
+    source: list[str] | None = None
+    target: list[str] | None = None
+    pairs: list[str] | None = None
+    phrasebook: str | None = None
+    valid_source: list[str] | None = None
+    valid_target: list[str] | None = None
+    max_words: int | None = None
+    max_ratio: float | None = None
+    keep_duplicates: bool = False
+
+    def __post_init__(self) -> None:
+        ways = [name for name in ("source", "pairs", "phrasebook") if getattr(self, name)]
+        problems = []
+        if len(ways) != 1:
+            problems.append(
+                "name one corpus: --source and --target, --pairs, or --phrasebook"
+                + (f"; got {' and '.join('--' + way for way in ways)}" if ways else "")
+            )
+        for one, other in (("source", "target"), ("valid_source", "valid_target")):
+            if bool(getattr(self, one)) != bool(getattr(self, other)):
+                problems.append(f"--{one} and --{other} go together".replace("_", "-"))
+        doubled = [name for name in OF_THE_PHRASEBOOK if getattr(self, name)]
+        if ways == ["phrasebook"] and doubled:
+            options = ", ".join(f"--{name}".replace("_", "-") for name in doubled)
+            problems.append(
+                f"--phrasebook has its languages and its held-out pairs with it: leave out {options}"
+            )
+        if self.phrasebook and self.phrasebook not in DIRECTIONS:
+            problems.append(f"--phrasebook is {' or '.join(DIRECTIONS)}; got {self.phrasebook!r}")
+        elif not all(self.languages):
+            problems.append(
+                "--source-lang and --target-lang are needed: the model is told what it translates"
+            )
+        elif self.source_lang == self.target_lang and any(map(_is_by_language, self.pairs or [])):
+            problems.append(
+                f"--source-lang and --target-lang are both {self.source_lang}, by which JSONL and TMX tell "
+                "the sides apart; two parallel files, or TSV, may be of one language"
+            )
+        if problems:
+            raise ValueError("; ".join(problems))
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """Of the source and of the target."""
+        if self.phrasebook:
+            source, _, target = self.phrasebook.partition("-")
+            return source, target
+        return self.source_lang, self.target_lang
+
+    @classmethod
+    def from_run(cls, about: dict[str, Any]) -> Self:
+        """From what `as_run` gave: the same files, from wherever the run is resumed."""
+        begun_in = about.get("directory", "")  # older runs do not have it
+        corpus: dict[str, Any] = {
+            name: [_placed(file, begun_in) for file in value] if isinstance(value, list) else value
+            for name, value in about["corpus"].items()
+        }
+        if corpus["phrasebook"]:
+            return cls(**corpus)
+        return cls(about["source_lang"], about["target_lang"], **corpus)
+
+    def as_run(self) -> dict[str, Any]:
+        """For run.json: the files by the names that were said, and the directory where they were.
+
+        The names alone go into exported models, where nobody's directories belong.
+        """
+        source_lang, target_lang = self.languages
+        corpus = {name: getattr(self, name) for name in SAID}
+        directory = str(Path.cwd())
+        return {
+            "source_lang": source_lang,
+            "target_lang": target_lang,
+            "corpus": corpus,
+            "directory": directory,
+        }
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether any of it is read from standard input."""
+        return any(str(STANDARD_INPUT) in (getattr(self, name) or ()) for name in FILES)
+
+    def rules(self) -> CleaningRules:
+        """How the pairs are cleaned. The phrasebook repeats on purpose what is to be learned whole."""
+        limits: dict[str, Any] = {
+            name: value
+            for name, value in (("max_words", self.max_words), ("max_ratio", self.max_ratio))
+            if value is not None
+        }
+        return CleaningRules(**limits, drop_duplicates=not (self.keep_duplicates or self.phrasebook))
+
+    def usual(self) -> dict[str, Any]:
+        """What the recipe is for this corpus, where its size does not decide."""
+        if self.phrasebook:
+            return PHRASEBOOK
+        source_lang, target_lang = self.languages
+        return {"both_ways": 0.0} if source_lang == target_lang else {}  # nothing tells the directions apart
+
+    def read(self) -> tuple[Iterable[Pair], Iterable[Pair] | None]:
+        """-> the pairs to train on, and those to validate on if there are any."""
+        if self.phrasebook:
+            whole = learned_whole(self.phrasebook) * REPEATED
+            phrases = phrasebook(self.phrasebook, "train", PHRASES)
+            return as_typed(chain(whole, phrases)), phrasebook(self.phrasebook, "valid", HELD_OUT)
+        valid = (
+            read_parallel(_paths(self.valid_source), _paths(self.valid_target)) if self.valid_source else None
+        )
+        if self.pairs:
+            return read_pairs(_paths(self.pairs), self.source_lang or "", self.target_lang or ""), valid
+        return read_parallel(_paths(self.source), _paths(self.target)), valid
+
+
+def _is_by_language(file: str) -> bool:
+    return file.removesuffix(".gz").endswith((".jsonl", ".tmx"))
+
+
+SAID = [field.name for field in fields(Corpus) if not field.name.endswith("_lang")]  # what as_run keeps
+FILES = ("source", "target", "pairs", "valid_source", "valid_target")
+TYPES: dict[str, type[Any] | UnionType] = {
+    "phrasebook": str | None,
+    "max_words": int | None,
+    "max_ratio": float | int | None,
+    "keep_duplicates": bool,
+}  # of the others
+
+
+def wrong_types(corpus: dict[str, Any]) -> list[str]:
+    """Report each value of what `as_run` wrote that is not of its type."""
+    problems = []
+    for name, value in corpus.items():
+        if name in FILES:
+            kind = "a list of names, or null"
+            right = value is None or (
+                isinstance(value, list) and all(isinstance(each, str) for each in value)
+            )
+        else:
+            kind = str(TYPES[name]).removeprefix("<class '").removesuffix("'>")
+            right = isinstance(value, TYPES[name])
+        if not right:
+            problems.append(f"{name} must be {kind}; got {value!r:.40}")
+    return problems
+
+
+def _placed(file: str, directory: str) -> str:
+    return file if file == str(STANDARD_INPUT) else str(Path(directory, file))
+
+
+def _paths(names: list[str] | None) -> list[Path]:
+    return [Path(name) for name in names or []]

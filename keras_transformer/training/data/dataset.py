@@ -1,0 +1,60 @@
+"""What model.fit reads: the batches of the stages of a run as a tf.data.Dataset.
+
+B batch, S source length, T target length.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from keras_transformer.text.buckets import Bucket
+from keras_transformer.text.token_store import TokenStore
+from keras_transformer.training.data.stages import BothWays, Stage
+
+IDS = tf.TensorSpec((None, None), tf.int32)
+WEIGHTS = tf.TensorSpec((None, None), tf.float32)
+EXAMPLE = ({"source": IDS, "target": IDS}, IDS)
+
+
+def feed(stages: Sequence[Stage], start_id: int, start: int = 0, accumulate: int = 1) -> Any:
+    """-> a Dataset of ({"source", "target"}, labels), from step `start` on to the end of the last stage.
+
+    With accumulate > 1 a step is so many batches, and each comes with weights: for a loss that is summed,
+    they make the mean of the batches' gradients the gradient of the mean over all tokens of the step,
+    however unevenly the batches share them.
+    """
+
+    def elements() -> Iterator[Any]:
+        done = start
+        for store, plan, steps in stages:
+            planned = plan.batches(done * accumulate)
+            for _ in count() if steps is None else range(done, steps):
+                group = [example(store, start_id, *batch) for batch in islice(planned, accumulate)]
+                tokens = sum(np.count_nonzero(labels) for _, labels in group)
+                for inputs, labels in group:
+                    weights = ((labels != 0) * (accumulate / tokens)).astype(np.float32)
+                    yield (inputs, labels) if accumulate == 1 else (inputs, labels, weights)
+            done = max(0, done - (steps or 0))
+
+    signature = EXAMPLE if accumulate == 1 else (*EXAMPLE, WEIGHTS)
+    return tf.data.Dataset.from_generator(elements, output_signature=signature).prefetch(2)
+
+
+def shifted(labels: NDArray[np.int32], start_id: int) -> NDArray[np.int32]:
+    """Labels (B, T) -> what the decoder reads: the start id, then all but the last real token."""
+    target = np.roll(labels, 1, axis=1)
+    target[:, 0] = start_id
+    return np.where(labels == 0, 0, target)
+
+
+def example(
+    store: TokenStore | BothWays, start_id: int, bucket: Bucket, indices: NDArray[np.int64]
+) -> tuple[dict[str, NDArray[np.int32]], NDArray[np.int32]]:
+    """One batch: ({"source" (B, S), "target" (B, T)}, labels (B, T))."""
+    labels = store.rows(1, indices, bucket.target_length)
+    source = store.rows(0, indices, bucket.source_length)
+    return {"source": source, "target": shifted(labels, start_id)}, labels

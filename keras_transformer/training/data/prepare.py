@@ -1,0 +1,139 @@
+"""From a corpus to a run directory that can be trained: cleaned, split, tokenised, its recipe settled."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
+from itertools import chain
+from typing import Any
+from zlib import crc32
+
+from keras_transformer.text.cleaning import CleaningReport, CleaningRules, clean, regular
+from keras_transformer.text.corpus import CorpusError, Pair
+from keras_transformer.text.token_store import TokenStore
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer_training import learn
+from keras_transformer.training.recipe import Recipe
+from keras_transformer.training.run_directory import Run
+
+SPOOL = "corpus.jsonl"
+SAMPLES = 16  # how often a corpus is cut into pieces when that is left to chance
+HELD_OUT_SHARE, HELD_OUT_MOST = 50, 1000  # one source text in fifty, a thousand at most
+
+Tell = Callable[[str], None]
+
+
+def prepare(
+    run: Run,
+    about: dict[str, Any],
+    training: Iterable[Pair],
+    valid: Iterable[Pair] | None,
+    rules: CleaningRules,
+    said: dict[str, Any],
+    tell: Tell,
+    usual: dict[str, Any] | None = None,
+) -> Recipe:
+    """Everything that training reads. The recipe is written last: with it, a run is prepared.
+
+    The corpus is read once and spooled to disk, so that a pipe will do and memory does not matter. Without
+    `valid`, one source text in fifty is held out, with its first translation: the same source is never on
+    both sides. Pairs in `valid` are taken as they are, and it is told how many of their sources are trained
+    on. `said` are the fields of the recipe that the user said.
+    """
+    for left in run.path.glob(f".{run.tokenizer.name}-*"):
+        shutil.rmtree(left, ignore_errors=True)  # by a preparation that was killed
+    report, held_out = CleaningReport(), HeldOut()
+    pairs = clean(training, rules, report)
+    own = None if valid is None else list(valid)
+    overlap = Overlap(own or [])
+    through = held_out.chosen_from(pairs) if own is None else overlap.looked_for_in(pairs)
+    spooled = run.write_pairs(SPOOL, through)
+    run.write("cleaning.json", report.as_dict())
+    tell(str(report))
+    if overlap.found:
+        tell(
+            f"{len(overlap.found):,} of {len(overlap.sources):,} held-out sources are in the training text "
+            "too: the scores are those of text that was learned"
+        )
+    validation = list(held_out.pairs.values()) if own is None else own
+    count = spooled - held_out.times.total()
+    if not validation or not count:
+        raise CorpusError(
+            f"of {report.kept} pairs {count} are left to train on and {len(validation)} to validate on: "
+            "both are needed. Give more pairs, or files of your own with --valid-source and --valid-target."
+        )
+    run.write_pairs("valid.jsonl", validation)
+    recipe = Recipe.for_corpus(count, usual, **said)
+    tell(f"{count:,} pairs to train on, {len(validation):,} held out for scores")
+
+    def trained_on() -> Iterator[Pair]:
+        return (pair for pair in run.read_pairs(SPOOL) if pair.source not in held_out.pairs)
+
+    models = learn(trained_on(), recipe.vocabulary, recipe.tokenizer, recipe.joint, beside=run.path)
+    tokenizer = Tokenizer(models, about["source_lang"], about["target_lang"])
+    _check_checkpoints(run, tokenizer)
+    shutil.rmtree(run.tokenizer, ignore_errors=True)
+    tokenizer.save(run.tokenizer)
+    dropout = recipe.piece_dropout
+    times = SAMPLES if dropout else 1
+    pairs = chain.from_iterable(trained_on() for _ in range(times))
+    store = TokenStore.write(run.tokens, pairs, tokenizer, recipe.max_tokens, dropout, recipe.seed)
+    (run.path / SPOOL).unlink()
+    tell(f"{tokenizer.target_size:,} pieces, {int(store.lengths()[:, 1].sum()) // times:,} target tokens")
+    run.write("recipe.json", recipe.as_dict())
+    return recipe
+
+
+def _check_checkpoints(run: Run, tokenizer: Tokenizer) -> None:
+    """A run that is prepared again goes on from its checkpoints: they have to be of these pieces."""
+    if not any(run.checkpoints.glob("step-*.npz")) or not run.tokenizer.exists():
+        return
+    if Tokenizer.load(run.tokenizer).get_config() != tokenizer.get_config():
+        raise CorpusError(
+            f"{run.checkpoints} are of another corpus, or of other pieces: begin a new run for this one"
+        )
+
+
+class HeldOut:
+    """Of a stream of pairs those to validate on: the sources with the smallest checksums, wherever they come.
+
+    Which they are depends on the texts alone. A source that is put out by a smaller one never comes back, so
+    that no more than HELD_OUT_MOST are remembered.
+    """
+
+    def __init__(self) -> None:
+        self.pairs: dict[str, Pair] = {}  # by their source: the first that has it
+        self.times: Counter[str] = Counter()  # that each of these sources comes
+        self._largest_first: list[tuple[int, str]] = []
+
+    def chosen_from(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """The same pairs; those to hold out are known when they end."""
+        for pair in pairs:
+            checksum = crc32(pair.source.encode())
+            if checksum % HELD_OUT_SHARE == 0:
+                self._look_at(pair, checksum)
+            yield pair
+
+    def _look_at(self, pair: Pair, checksum: int) -> None:
+        if pair.source not in self.pairs:
+            self.pairs[pair.source] = pair
+            heappush(self._largest_first, (-checksum, pair.source))
+        self.times[pair.source] += 1
+        if len(self.pairs) > HELD_OUT_MOST:
+            _, largest = heappop(self._largest_first)
+            del self.pairs[largest], self.times[largest]
+
+
+class Overlap:
+    """Which sources of the user's own held-out text are in the training text."""
+
+    def __init__(self, valid: Iterable[Pair]) -> None:
+        self.sources = {regular(pair.source) for pair in valid}
+        self.found: set[str] = set()
+
+    def looked_for_in(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """The same pairs; what is found is complete when they end."""
+        for pair in pairs:
+            if pair.source in self.sources:
+                self.found.add(pair.source)
+            yield pair

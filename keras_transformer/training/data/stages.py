@@ -1,0 +1,56 @@
+"""What a run trains on, stage after stage: at first perhaps both directions, then the one asked for."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_transformer.text.buckets import BatchPlan
+from keras_transformer.text.token_store import TokenStore
+from keras_transformer.training.recipe import Recipe
+
+
+class BothWays:
+    """The pairs of a store, and behind them the same pairs the other way round."""
+
+    def __init__(self, store: TokenStore) -> None:
+        self.store = store
+
+    def lengths(self) -> NDArray[np.int32]:
+        """-> (2 N, 2): the tokens of source and target of each pair."""
+        lengths = self.store.lengths()
+        return np.concatenate([lengths, lengths[:, ::-1]])
+
+    def rows(self, side: int, indices: NDArray[np.int64], length: int) -> NDArray[np.int32]:
+        """The ids of these pairs on one side (0 source, 1 target), padded with 0 -> (B, length)."""
+        rows = np.empty((len(indices), length), np.int32)
+        turned = indices >= len(self.store)
+        rows[~turned] = self.store.rows(side, indices[~turned], length)
+        rows[turned] = self.store.rows(1 - side, indices[turned] - len(self.store), length)
+        return rows
+
+
+class Stage(NamedTuple):
+    """So many steps over one corpus; None is without end."""
+
+    store: TokenStore | BothWays
+    plan: BatchPlan
+    steps: int | None = None
+
+
+def stages(store: TokenStore, recipe: Recipe) -> Sequence[Stage]:
+    """The stages of a recipe; the last has no end."""
+    first = round(recipe.both_ways * recipe.steps)
+    corpora: list[tuple[TokenStore | BothWays, int | None]] = [(store, None)]
+    if first:
+        corpora.insert(0, (BothWays(store), first))
+    return [
+        Stage(corpus, BatchPlan(corpus.lengths(), recipe.tokens, recipe.seed, shapes(recipe)), steps)
+        for corpus, steps in corpora
+    ]
+
+
+def shapes(recipe: Recipe) -> int:
+    """How many shapes of batches: each costs a compilation of the loss, each saves some padding."""
+    return min(32, max(4, recipe.steps // 60))

@@ -1,0 +1,174 @@
+"""A run directory: all that a training run reads and leaves, and the lock that keeps a second process out.
+
+run.json        languages, corpus, recipe: what was asked for, and of which versions
+cleaning.json   what was dropped from the corpus, and why
+tokenizer/      the SentencePiece models
+tokens/         the corpus as ids
+valid.jsonl     the held-out pairs that scores are taken on
+checkpoints/    the newest whole states of the run
+history.json    the scores of each validation
+curves.png      the same as a picture
+tensorboard/    the same for TensorBoard
+model.keras     the best model so far: float32, tokenizer inside
+"""
+
+import fcntl
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+from keras_transformer import __version__
+from keras_transformer.files import Synced, read_json, write_whole
+from keras_transformer.text.corpus import Pair
+from keras_transformer.training.data.corpus_options import SAID, wrong_types
+
+FORMAT = 1
+LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # of a process that got no further
+ASKED = {
+    "source_lang": str,
+    "target_lang": str,
+    "corpus": dict,
+    "recipe": dict,
+}  # what run.json has of `begin`
+MADE_WITH = ("keras", "tensorflow", "numpy", "sentencepiece")
+BEGIN_AGAIN = "copy it from where it is whole, or begin a new run"
+PREPARE_AGAIN = "remove recipe.json beside it, and `train --resume` prepares the run again from its corpus"
+
+
+class RunError(ValueError):
+    """A run directory that cannot be used as asked, and what to do."""
+
+
+class Run:
+    """The paths of a run, and its small files."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.tokenizer = path / "tokenizer"
+        self.tokens = path / "tokens"
+        self.checkpoints = path / "checkpoints"
+        self.model = path / "model.keras"
+        self.curves = path / "curves.png"
+        self.tensorboard = path / "tensorboard"
+
+    @contextmanager
+    def begin(self, about: dict[str, Any]) -> Iterator[None]:
+        """A new run, or again one that was begun and never prepared; locked while it is worked on.
+
+        A prepared one is never overwritten.
+        """
+        self._check_unprepared()
+        self.path.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            self._check_unprepared()  # by another process, a moment ago
+            self.write("run.json", {"format": FORMAT, "versions": _versions(), **about})
+            yield
+
+    def _check_unprepared(self) -> None:
+        if (self.path / "recipe.json").exists():
+            raise RunError(f"{self.path} holds a run already: continue it with --resume, or name another.")
+        if self.path.exists() and not self._may_begin():
+            raise RunError(f"{self.path} exists and is no run: name a new or an empty directory.")
+
+    def _may_begin(self) -> bool:
+        if not self.path.is_dir():
+            return False
+        if (self.path / "run.json").exists():
+            self.about()  # raises if it is not one of ours
+            return True
+        return {path.name for path in self.path.iterdir()} <= LEFT_BY_A_KILL
+
+    def about(self) -> dict[str, Any]:
+        """What `begin` was given."""
+        try:
+            about = self.read("run.json")
+        except FileNotFoundError:
+            raise RunError(f"{self.path} holds no run: there is no run.json in it.") from None
+        except ValueError as error:
+            raise self._damaged("run.json", str(error), BEGIN_AGAIN) from None
+        if not isinstance(about, dict):
+            raise self._damaged("run.json", f"it holds {about!r:.40}, not an object", BEGIN_AGAIN)
+        if about.get("format") != FORMAT:
+            raise RunError(
+                f"{self.path} was written in format {about.get('format')}, this program knows {FORMAT}: "
+                "use the version that made it."
+            )
+        lacking = [name for name, kind in ASKED.items() if not isinstance(about.get(name), kind)]
+        if lacking:
+            raise self._damaged("run.json", f"it does not say {', '.join(lacking)}", BEGIN_AGAIN)
+        said = list(about["corpus"])
+        if sorted(said) != sorted(SAID):
+            why = f"its corpus must say {', '.join(SAID)}; it says {', '.join(said) or 'nothing'}"
+            raise self._damaged("run.json", why, BEGIN_AGAIN)
+        wrong = wrong_types(about["corpus"])
+        versions = about.get("versions", {})
+        if not isinstance(versions, dict) or not all(isinstance(each, str) for each in versions.values()):
+            wrong.append(f"versions must be texts by their names; got {versions!r:.40}")
+        if wrong:
+            raise self._damaged("run.json", "; ".join(wrong), BEGIN_AGAIN)
+        return about
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Held while the run is worked on; the system lets go of it however the process ends."""
+        self.about()  # a lock is left only where a run is
+        with self._locked():
+            yield
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self.path / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunError(f"another process is at work on {self.path}: let it end, or end it.") from None
+            yield
+
+    def write(self, name: str, content: Any) -> None:
+        """A small JSON file, whole or not at all."""
+        write_whole(self.path / name, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
+
+    def read(self, name: str) -> Any:
+        return read_json((self.path / name).read_bytes())
+
+    def write_pairs(self, name: str, pairs: Iterable[Pair]) -> int:
+        """One pair a line, as they come; -> how many."""
+        count = 0
+        with Synced(self.path / name) as file:
+            for pair in pairs:
+                file.write(json.dumps(pair, ensure_ascii=False).encode() + b"\n")
+                count += 1
+        return count
+
+    def read_pairs(self, name: str) -> Iterator[Pair]:
+        """What write_pairs wrote, one at a time."""
+        # bytes: only \n ends a line, not the U+2028 in a sentence
+        with (self.path / name).open("rb") as file:
+            for number, line in enumerate(file, 1):
+                pair = _pair(line)
+                if pair is None:
+                    raise self._damaged(name, f"line {number} is not two texts", PREPARE_AGAIN)
+                yield pair
+
+    def _damaged(self, name: str, why: str, remedy: str) -> RunError:
+        return RunError(f"{self.path / name} is damaged ({why}): {remedy}.")
+
+
+def _pair(line: bytes) -> Pair | None:
+    try:
+        texts = read_json(line)
+    except ValueError:
+        return None
+    if not isinstance(texts, list) or [type(text) for text in texts] != [str, str]:
+        return None
+    return Pair(*texts)
+
+
+def _versions() -> dict[str, str]:
+    """Of this package and of those that decide what a run gives; one that is not installed is left out."""
+    installed = {distribution.name.lower(): distribution.version for distribution in distributions()}
+    others = {name: installed[name] for name in MADE_WITH if name in installed}
+    return {"keras_transformer": __version__, **others}

@@ -1,0 +1,171 @@
+"""What a model is, read from the files of its run or from its .keras file: no Keras is loaded for it."""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.files import read_json
+from keras_transformer.models.network import PRESETS, Network
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.history import best
+from keras_transformer.training.recipe import Recipe
+from keras_transformer.training.run_directory import Run
+
+JSON: dict[type, str] = {dict: "an object", list: "a list"}  # what JSON calls them
+
+
+class FactsError(ValueError):
+    """A file that says nothing of a translation model, and what it is instead."""
+
+
+def facts(path: Path) -> dict[str, Any]:
+    """Of a run directory, finished or not, or of a .keras file. What is not known is None."""
+    return _of_run(Run(path)) if path.is_dir() else _of_file(path)
+
+
+def _of_run(run: Run) -> dict[str, Any]:
+    about = run.about()
+    cleaning, recipe = (_read(run, f"{name}.json", dict) for name in ("cleaning", "recipe"))
+    settled = None if recipe is None else _settled(run, recipe)
+    history = _read(run, "history.json", list) or []
+    for scores in history:
+        _check(run, "history.json", scores, "step", "bleu", "loss", "accuracy")
+    if cleaning is not None:
+        _check(run, "cleaning.json", cleaning, "read", "kept")
+    step = history[-1]["step"] if history else 0
+    if run.model.exists():
+        network = _network(run.model)
+    elif settled is not None:
+        tokenizer = Tokenizer.load(run.tokenizer)
+        target = None if tokenizer.joint else tokenizer.target_size
+        network = described(settled.network(), tokenizer.source_size, target)
+    else:
+        network = None
+    return {
+        "kind": "run",
+        "state": _state(settled, history),
+        "step": step,
+        "languages": {"source": about["source_lang"], "target": about["target_lang"]},
+        "domain": _domain(about["corpus"]),
+        "pairs": cleaning and {name: cleaning[name] for name in ("read", "kept")},
+        "network": network,
+        "scores": best(history),
+        "recipe": recipe,
+        "versions": about.get("versions"),
+        "files": sizes(run.path),
+    }
+
+
+def _settled(run: Run, recipe: dict[str, Any]) -> Recipe:
+    try:
+        return Recipe.from_dict(recipe)
+    except (ValueError, TypeError) as error:
+        raise FactsError(f"{run.path / 'recipe.json'} is damaged: {error}") from error
+
+
+def _state(recipe: Recipe | None, history: list[dict[str, float]]) -> str:
+    if recipe is None:
+        return "begun"
+    return "finished" if recipe.is_over(history) else "unfinished"
+
+
+def _of_file(path: Path) -> dict[str, Any]:
+    config, metadata = _archived(path)
+    try:
+        tokenizer = config["tokenizer"] or {}
+        languages = {side: tokenizer.get(f"{side}_lang") or None for side in ("source", "target")}
+        versions = {"keras": str(metadata["keras_version"])}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _no_description(path, error) from error
+    return {
+        "kind": "model",
+        "state": None,
+        "step": None,
+        "languages": languages,
+        "domain": None,
+        "pairs": None,
+        "network": _network(path),
+        "scores": None,
+        "recipe": None,
+        "versions": versions,
+        "files": {path.name: path.stat().st_size},
+    }
+
+
+def _archived(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The configuration of the model in a .keras file, and what Keras says of the file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            model, metadata = (read_json(archive.read(f"{name}.json")) for name in ("config", "metadata"))
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise FactsError(f"{path} is no .keras file, or is damaged: {error}.") from error
+    name = model.get("class_name") if isinstance(model, dict) else None
+    if name != "TranslationModel":
+        raise FactsError(f"{path} holds a {name}, not a TranslationModel.")
+    return model["config"], metadata
+
+
+def _network(path: Path) -> dict[str, Any]:
+    config, _ = _archived(path)
+    try:
+        network = Network.from_dict(config["network"])
+        return described(network, config["source_vocabulary"], config["target_vocabulary"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _no_description(path, error) from error
+
+
+def _no_description(path: Path, error: Exception) -> FactsError:
+    return FactsError(f"{path} is damaged: its config describes no TranslationModel ({error}).")
+
+
+def described(network: Network, source_vocabulary: int, target_vocabulary: int | None) -> dict[str, Any]:
+    """A network for people and machines, with what follows from it."""
+    values = network.as_dict()
+    presets = (name for name, sizes in PRESETS.items() if sizes.items() <= values.items())
+    return {
+        "preset": next(presets, None),
+        **values,
+        "source_vocabulary": source_vocabulary,
+        "target_vocabulary": target_vocabulary or source_vocabulary,
+        "joint": target_vocabulary is None,
+        "parameters": network.parameters(source_vocabulary, target_vocabulary),
+    }
+
+
+def _domain(corpus: dict[str, Any]) -> str:
+    """What the texts are, as far as it was said: the phrasebook, or the names of the files."""
+    if corpus["phrasebook"]:
+        return f"the phrasebook {corpus['phrasebook']}"
+    return ", ".join([*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])])
+
+
+def sizes(directory: Path) -> dict[str, int]:
+    """Bytes of each entry, all that a directory holds together."""
+    return {
+        entry.name: sum(file.stat().st_size for file in [entry, *entry.rglob("*")] if file.is_file())
+        for entry in sorted(directory.iterdir())
+        if not entry.name.startswith(".")
+    }
+
+
+def _check(run: Run, file: str, numbers: Any, *names: str) -> None:
+    """Whether the numbers of these names are there."""
+    said = numbers if isinstance(numbers, dict) else {}
+    lacking = [name for name in names if not isinstance(said.get(name), int | float)]
+    if lacking:
+        raise FactsError(
+            f"{run.path / file} is damaged: in {numbers!r:.40} there is no number {', '.join(lacking)}."
+        )
+
+
+def _read(run: Run, name: str, kind: type) -> Any:
+    """None where it is not written yet."""
+    try:
+        content = run.read(name)
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise FactsError(f"{run.path / name} is damaged: {error}.") from error
+    if not isinstance(content, kind):
+        raise FactsError(f"{run.path / name} is damaged: it holds {content!r:.40}, not {JSON[kind]}.")
+    return content

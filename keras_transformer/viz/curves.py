@@ -1,0 +1,104 @@
+"""The learning curves of a run: losses and BLEU at each validation, and which model is the best."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from keras_transformer.files import write_whole
+from keras_transformer.training.history import best
+from keras_transformer.viz.pictures import INK, PAPER, png
+
+# Colour-blind-safe, and different in lightness and in dashes, too.
+TRAINING, HELD_OUT, BEST = "#559ec3", "#00507f", "#b3470b"
+FEW = 30  # points that are drawn as points
+
+
+def write_curves(path: Path, history: Sequence[Mapping[str, float]]) -> None:
+    """Write the picture of `learning_curves` as PNG, whole or not at all."""
+    write_whole(path, png(learning_curves(history), dpi=120))
+
+
+def learning_curves(history: Sequence[Mapping[str, float]]) -> Figure:
+    """One picture of a trainer's history: losses above, held-out BLEU below, the best model in both.
+
+    Each validation has step, training_loss, loss and bleu; what is missing or not finite leaves a gap. The
+    two losses are near each other but not the same: in training there is dropout and label smoothing.
+    """
+    figure = Figure(figsize=(7.2, 5.6), layout="constrained", facecolor=PAPER)
+    if not history:
+        figure.add_subplot().set_axis_off()
+        figure.text(0.5, 0.5, "no validation yet", color=INK, ha="center")
+        return figure
+    losses, scores = figure.subplots(2, 1, sharex=True)
+    steps = _values(history, "step")
+    _curve(losses, steps, _values(history, "training_loss"), TRAINING, "--", "training (dropout, smoothing)")
+    _curve(losses, steps, _values(history, "loss"), HELD_OUT, "-", "held out")
+    _curve(scores, steps, _values(history, "bleu"), HELD_OUT, "-", "held out")
+    _mark_best((losses, scores), [validation for validation in history if _is_whole(validation)])
+    _label(losses, "Loss per token", "")
+    _label(scores, "BLEU of held-out sentences", "step")
+    losses.legend(
+        frameon=False, labelcolor=INK, fontsize=9, ncols=2, loc="lower right", bbox_to_anchor=(1, 1)
+    )
+    return figure
+
+
+def _values(history: Sequence[Mapping[str, float]], name: str) -> list[float]:
+    values = (float(validation.get(name, math.nan)) for validation in history)
+    return [value if math.isfinite(value) else math.nan for value in values]
+
+
+def _curve(axes: Axes, steps: list[float], values: list[float], colour: str, dashes: str, label: str) -> None:
+    marker = "o" if len(values) <= FEW else None
+    axes.plot(
+        steps, values, color=colour, linestyle=dashes, linewidth=2, marker=marker, markersize=4, label=label
+    )
+
+
+def _is_whole(validation: Mapping[str, float]) -> bool:
+    return all(math.isfinite(validation.get(name, math.nan)) for name in ("step", "loss", "bleu"))
+
+
+def _mark_best(panels: tuple[Axes, Axes], whole: Sequence[Mapping[str, float]]) -> None:
+    """The one whose model a trainer keeps."""
+    kept = best(whole)
+    if kept is None:
+        return
+    step, bleu = kept["step"], kept["bleu"]
+    for axes in panels:
+        axes.axvline(step, color=BEST, linewidth=1, linestyle=":", zorder=1)
+    scores = panels[1]
+    scores.plot(step, bleu, marker="o", markersize=8, color=BEST, linestyle="none")
+    late = step > max(validation["step"] for validation in whole) / 2  # then there is room on the left
+    scores.annotate(
+        f"best model: {bleu:.2f} at step {step:,.0f}",
+        (step, 0),  # near the bottom, where a rising curve is not
+        xycoords=("data", "axes fraction"),
+        xytext=(-8 if late else 8, 8),
+        textcoords="offset points",
+        ha="right" if late else "left",
+        color=BEST,
+        fontsize=10,
+        fontweight="bold",
+    )
+
+
+def _label(axes: Axes, title: str, across: str) -> None:
+    axes.set_title(title, fontsize=12, fontweight="bold", color=INK, pad=10, loc="left")
+    axes.update_datalim([(0, 0)])  # both axes begin at 0: a small change looks small
+    axes.autoscale_view()
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(across, color=INK, fontsize=9, alpha=0.75)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
+    axes.grid(axis="y", color=INK, alpha=0.12, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=INK, labelsize=10, length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)

@@ -1,0 +1,1 @@
+"""The worked examples, as text in a terminal and as a page."""

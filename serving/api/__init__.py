@@ -1,0 +1,1 @@
+"""What gRPC and HTTP share: the service, jobs, errors and limits."""

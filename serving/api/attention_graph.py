@@ -1,0 +1,81 @@
+"""attention.onnx of the versions: what was looked at to say an answer. One at a time, off the event loop.
+
+S source length, T target length, H heads.
+"""
+
+import asyncio
+import os
+import weakref
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_transformer.inference.requests import QueueFullError
+
+MOST_WAITING = 1024  # sentences; as many as an engine's queue holds if nothing else is said
+FLOAT_BYTES = 4
+
+Weights = NDArray[np.float32]
+
+
+class Attended(NamedTuple):
+    """The attention of one part."""
+
+    source: Sequence[int]
+    target: Sequence[int]
+    encoder: Weights  # (layers, H, S, S)
+    decoder: Weights  # (layers, H, T, T)
+    cross: Weights  # (layers, H, T, S)
+
+    def alignment(self) -> list[int]:
+        """For each target token the source token that it looks at most: in the layer before the last, which
+        is known to align best, its heads together."""
+        looks = self.cross[-2:][0].mean(axis=0)
+        return [int(place) for place in looks.argmax(axis=-1)]
+
+    @property
+    def bytes(self) -> int:
+        """Of the weights in a message."""
+        return FLOAT_BYTES * (self.encoder.size + self.decoder.size + self.cross.size)
+
+
+class Graph:
+    """attention.onnx of a version: loaded when it is first asked, even if the directory is gone by then."""
+
+    def __init__(self, path: Path) -> None:
+        descriptor = os.open(path, os.O_RDONLY)
+        self._close = weakref.finalize(self, os.close, descriptor)
+        self._path = Path(f"/proc/self/fd/{descriptor}")
+        self._session: Any = None
+
+    def attended(self, source: Sequence[int], target: Sequence[int]) -> Attended:
+        """One at a time."""
+        if self._session is None:
+            from keras_transformer.inference.scheduler import session  # noqa: PLC0415 (the library, when it is needed)
+
+            self._session = session(self._path)
+            self._close()
+        rows = {"source": np.array([source], np.int32), "target": np.array([target], np.int32)}
+        encoder, decoder, cross = self._session.run(["encoder", "decoder", "cross"], rows)
+        return Attended(source, target, encoder[:, 0], decoder[:, 0], cross[:, 0])
+
+
+class Attention:
+    """Who asks for it, one after the other: in one thread, which goes on where a caller does not wait."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "attention")
+        self._room = BoundedSemaphore(MOST_WAITING)
+
+    async def __call__(self, graph: Graph, source: Sequence[int], target: Sequence[int]) -> Attended:
+        """Of a source and an answer, each with its end; or QueueFullError."""
+        if not self._room.acquire(blocking=False):
+            raise QueueFullError(f"{MOST_WAITING} sentences are waiting for attention")
+        found = self._thread.submit(graph.attended, source, target)
+        found.add_done_callback(lambda _: self._room.release())
+        return await asyncio.wrap_future(found)

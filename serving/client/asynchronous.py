@@ -1,0 +1,152 @@
+"""The client for an event loop: what serving.client.blocking says, awaited."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Self, TypeVar, Unpack, overload
+
+import grpc
+
+from serving.client.calls import (
+    CHANNEL,
+    Attempts,
+    Batch,
+    ClientClosedError,
+    Options,
+    Retries,
+    TranslationError,
+    batches,
+    failure,
+    until_closed,
+)
+from serving.client.tls import File, Tls, credentials
+from serving.security.tokens import authorization
+from serving.v1 import translation_pb2 as wire
+from serving.v1.translation_pb2_grpc import TranslationServiceStub
+
+Answer = TypeVar("Answer")
+
+
+class AsyncClient:
+    """As serving.Client. Made and used in one event loop."""
+
+    def __init__(
+        self,
+        target: str,
+        timeout: float | None = 60.0,
+        retries: Retries = Retries(),  # noqa: B008
+        token: str | None = None,
+        tls: Tls | File | bool | None = None,
+    ) -> None:
+        """`target` is host:port. A connection is made when it is needed, and again when it is lost.
+
+        `tls` is True, the file of an authority, or Tls; None is in clear. `token` goes with each call.
+        """
+        self._known = None if token is None else (("authorization", authorization(token)),)
+        secure = credentials(tls)
+        self._channel = (
+            grpc.aio.secure_channel(target, secure, options=CHANNEL)
+            if secure
+            else grpc.aio.insecure_channel(target, options=CHANNEL)
+        )
+        self._stub = TranslationServiceStub(self._channel)
+        self._timeout = timeout
+        self._retries = retries
+        self._closed = asyncio.Event()
+
+    @overload
+    async def translate(self, text: str, **options: Unpack[Options]) -> wire.Translation: ...
+
+    @overload
+    async def translate(
+        self, text: list[str] | tuple[str, ...], **options: Unpack[Options]
+    ) -> list[wire.Translation]: ...
+
+    async def translate(
+        self, text: str | list[str] | tuple[str, ...], **options: Unpack[Options]
+    ) -> wire.Translation | list[wire.Translation]:
+        """One text, or several in order; of several, one that fails fails the call."""
+        chosen = wire.Options(**options)
+        if not isinstance(text, str):
+            return [each for batch in batches(text, chosen) for each in await self._batch(batch)]
+        request = wire.TranslateRequest(text=text, options=chosen)
+        response = await self._repeated(
+            lambda left: self._stub.Translate(request, timeout=left, metadata=self._known)
+        )
+        return response.translation
+
+    async def stream(self, text: str, **options: Unpack[Options]) -> AsyncIterator[str]:
+        """The translation piece by piece, as it is found; repeated only while nothing has come."""
+        request = wire.StreamTranslateRequest(text=text, options=wire.Options(**options))
+        attempts = Attempts(self._retries, self._timeout)
+        begun = False
+        with until_closed(self._closed.is_set):
+            while True:
+                call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._known)
+                try:
+                    async for response in call:
+                        if response.text:
+                            begun = True
+                            yield response.text
+                    return
+                except grpc.RpcError as error:
+                    told = failure(error)
+                    if begun:
+                        raise told from error
+                    pause = attempts.pause(told)
+                finally:
+                    call.cancel()  # who stops reading wants no more of it
+                await self._wait(pause)
+
+    async def attend(self, text: str, **options: Unpack[Options]) -> wire.AttendResponse:
+        """The translation with all the weights behind it."""
+        request = wire.AttendRequest(text=text, options=wire.Options(**options))
+        return await self._repeated(
+            lambda left: self._stub.Attend(request, timeout=left, metadata=self._known)
+        )
+
+    async def models(self) -> wire.ListModelsResponse:
+        """What can be asked for."""
+        return await self._repeated(
+            lambda left: self._stub.ListModels(wire.ListModelsRequest(), timeout=left, metadata=self._known)
+        )
+
+    async def close(self) -> None:
+        """The connection ends, and what is under way or waits to be repeated with it."""
+        self._closed.set()
+        await self._channel.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _batch(self, batch: Batch) -> list[wire.Translation]:
+        async def ask(left: float | None) -> list[wire.Translation]:
+            batch.take(await self._stub.BatchTranslate(batch.request(), timeout=left, metadata=self._known))
+            return batch.found
+
+        return await self._repeated(ask)
+
+    async def _repeated(self, call: Callable[[float | None], Awaitable[Answer]]) -> Answer:
+        attempts = Attempts(self._retries, self._timeout)
+        with until_closed(self._closed.is_set):
+            while True:
+                try:
+                    return await call(attempts.left())
+                except grpc.RpcError as error:
+                    pause = attempts.pause(failure(error))
+                except TranslationError as error:  # of a text in a batch
+                    pause = attempts.pause(error)
+                await self._wait(pause)
+
+    async def _wait(self, pause: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self._closed.wait()
+        if self._closed.is_set():
+            raise ClientClosedError

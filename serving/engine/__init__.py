@@ -1,0 +1,1 @@
+"""The decoding thread around a batch, its admission and its statistics."""

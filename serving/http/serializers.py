@@ -1,0 +1,81 @@
+"""Messages of the service as JSON has them."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+
+from serving.registry.registry import Models
+from serving.v1 import translation_pb2 as wire
+
+FINISH_REASONS = {wire.FINISH_REASON_STOP: "stop", wire.FINISH_REASON_LENGTH: "length"}
+STATES = {wire.STATE_SERVING: "serving", wire.STATE_UNAVAILABLE: "unavailable"}
+SLICE = 4096  # numbers that are written at a time: others have their turn between
+
+
+def translated(found: wire.Translation) -> dict[str, Any]:
+    """One text."""
+    return {"translatedText": found.text, "model": found.model, "version": found.version}
+
+
+def done(found: wire.Translation) -> dict[str, Any]:
+    """The end of a stream."""
+    return {**translated(found), "finishReason": FINISH_REASONS[found.finish_reason]}
+
+
+def attended(found: wire.AttendResponse) -> str:
+    """All the weights, to six digits. May be megabytes: not for the event loop."""
+    head = json.dumps(translated(found.translation), ensure_ascii=False)
+    return f'{head[:-1]}, "parts": [{", ".join(map(_part, found.parts))}]}}'
+
+
+def models(found: wire.ListModelsResponse, there: Models) -> dict[str, Any]:
+    """With what a version was trained on, and sentences to try it with."""
+    cards = {(each.name, each.version): (each.corpus, list(each.examples)) for each in there.serving}
+    return {
+        "models": [
+            {
+                "name": model.name,
+                "default": model.default_version,
+                "versions": [
+                    _version(each, *cards.get((model.name, each.version), ("", [])))
+                    for each in model.versions
+                ],
+            }
+            for model in found.models
+        ],
+        "limits": MessageToDict(found.limits),
+    }
+
+
+def _version(each: wire.ModelVersion, corpus: str, examples: list[str]) -> dict[str, Any]:
+    return {
+        "version": each.version,
+        "state": STATES[each.state],
+        "reason": each.reason,
+        "source": each.source_language,
+        "target": each.target_language,
+        "precision": each.precision,
+        "corpus": corpus,
+        "examples": examples,
+    }
+
+
+def _part(part: wire.AttendedPart) -> str:
+    pieces = {
+        "source": [token.piece for token in part.source],
+        "target": [token.piece for token in part.target],
+    }
+    head = json.dumps(pieces, ensure_ascii=False)
+    encoder, decoder, cross = map(_weights, (part.encoder, part.decoder, part.cross))
+    return f'{head[:-1]}, "encoder": {encoder}, "decoder": {decoder}, "cross": {cross}}}'
+
+
+def _weights(found: wire.Weights) -> str:
+    return f'{{"shape": {list(found.shape)}, "values": [{", ".join(_numbers(found.values))}]}}'
+
+
+def _numbers(values: Any) -> Iterator[str]:
+    for begin in range(0, len(values), SLICE):
+        yield ", ".join(map("%.6g".__mod__, values[begin : begin + SLICE]))

@@ -1,0 +1,156 @@
+"""What Prometheus reads: requests are counted as they end, the engines are looked at when somebody asks."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from google.rpc.code_pb2 import Code
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from keras_transformer.inference.requests import End
+from serving.api.context import Visit
+from serving.engine import statistics
+from serving.registry.registry import Models, listed
+from serving.registry.served_version import Model
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+SECONDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+_VERSION = ("model", "version")
+
+
+class Metrics:
+    """A registry of its own, so that two servers in a process do not count for each other."""
+
+    def __init__(self, models: Callable[[], Models]) -> None:
+        self._registry = CollectorRegistry()
+        requests = Counter(
+            "translation_requests",
+            "Requests that are over.",
+            ("method", "protocol", "code"),
+            registry=self._registry,
+        )
+        seconds = Histogram(
+            "translation_request_seconds",
+            "From when a request came until it was answered or refused.",
+            ("method", "protocol"),
+            buckets=SECONDS,
+            registry=self._registry,
+        )
+        segments = Counter(
+            "translation_segments",
+            "Texts of batches that are over.",
+            ("protocol", "code"),
+            registry=self._registry,
+        )
+        self._requests_of, self._seconds_of = cache(requests.labels), cache(seconds.labels)
+        self._segments_of = cache(segments.labels)
+        ProcessCollector(registry=self._registry)
+        self._registry.register(_Versions(models))
+
+    def count(self, visit: Visit) -> None:
+        """One that is over."""
+        self._requests_of(visit.method, visit.protocol, Code.Name(visit.code)).inc()
+        self._seconds_of(visit.method, visit.protocol).observe(visit.seconds)
+        for code, number in visit.segments.items():
+            self._segments_of(visit.protocol, Code.Name(code)).inc(number)
+
+    def text(self) -> bytes:
+        """In CONTENT_TYPE. Nothing is locked that an engine needs."""
+        return generate_latest(self._registry)
+
+
+class _Versions(Collector):
+    """The state of every version at that moment."""
+
+    def __init__(self, models: Callable[[], Models]) -> None:
+        self._models = models
+
+    def collect(self) -> Iterator[Metric]:
+        models = self._models()
+        serving = sorted(models.serving, key=lambda model: (model.name, model.version))
+        yield _gauge("version_serving", "1: it answers; 0: its engine has failed.", serving, _alive)
+        yield _gauge(
+            "version_default",
+            "1: it answers who names no version.",
+            serving,
+            lambda model: float(models.find(model.name, 0) is model),
+        )
+        refused = GaugeMetricFamily("translation_version_refused", "1: it is not served.", labels=_VERSION)
+        for name, versions in listed(models):
+            for number, each in versions:
+                if isinstance(each, str):
+                    refused.add_metric((name, str(number)), 1)
+        yield refused
+        yield _gauge("queue_depth", "Sentences that wait for a row.", serving, lambda m: m.engine.waiting)
+        yield _gauge("rows", "Sentences being decoded.", serving, lambda m: m.engine.running)
+        yield _gauge("slots", "Sentences that can be decoded together.", serving, lambda m: m.engine.slots)
+        yield _count("steps", "Steps of the decoder.", serving, lambda m: m.engine.counts.steps)
+        yield _count("tokens", "Tokens that were said.", serving, lambda m: m.engine.counts.tokens)
+        yield _ends(serving)
+        yield _histogram(
+            "queue_seconds",
+            "What a sentence waited for its row.",
+            serving,
+            lambda m: m.engine.counts.queue_seconds,
+        )
+        yield _histogram(
+            "first_token_seconds",
+            "From when a sentence came until its first token was there.",
+            serving,
+            lambda m: m.engine.counts.first_token_seconds,
+        )
+        yield _histogram(
+            "step_seconds",
+            "A step, with the reading of the sentences that came before it.",
+            serving,
+            lambda m: m.engine.counts.step_seconds,
+        )
+
+
+def _gauge(
+    name: str, meaning: str, serving: list[Model], value: Callable[[Model], float]
+) -> GaugeMetricFamily:
+    found = GaugeMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
+    for model in serving:
+        found.add_metric(_labels(model), value(model))
+    return found
+
+
+def _count(
+    name: str, meaning: str, serving: list[Model], value: Callable[[Model], float]
+) -> CounterMetricFamily:
+    found = CounterMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
+    for model in serving:
+        found.add_metric(_labels(model), value(model))
+    return found
+
+
+def _ends(serving: list[Model]) -> CounterMetricFamily:
+    found = CounterMetricFamily(
+        "translation_sentences", "Sentences that have ended, and how.", labels=(*_VERSION, "end")
+    )
+    for model in serving:
+        for end in End:
+            found.add_metric((*_labels(model), end.name.lower()), model.engine.counts.ends[end])
+    return found
+
+
+def _histogram(
+    name: str, meaning: str, serving: list[Model], value: Callable[[Model], statistics.Histogram]
+) -> HistogramMetricFamily:
+    found = HistogramMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
+    for model in serving:
+        each = value(model)
+        bounds = [*(str(bound) for bound in each.bounds), "+Inf"]
+        found.add_metric(_labels(model), list(zip(bounds, each.cumulative(), strict=True)), each.sum)
+    return found
+
+
+def _labels(model: Model) -> tuple[str, str]:
+    return model.name, str(model.version)
+
+
+def _alive(model: Model) -> float:
+    return float(model.engine.alive)

@@ -1,0 +1,114 @@
+"""OpenTelemetry: a span of each request, sent where its own variables say; nothing is loaded before."""
+
+import os
+import time
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from google.rpc.code_pb2 import Code
+
+from serving.api.context import Visit
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+PROTOCOLS = ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
+EXPORTER = "OTEL_TRACES_EXPORTER"
+NEEDED = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.grpc")
+SERVICE_NAME = "keras-transformer"  # unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES has another
+
+_OWN_FAULTS = (Code.UNKNOWN, Code.DEADLINE_EXCEEDED, Code.INTERNAL, Code.UNAVAILABLE)
+
+
+class TracesError(ValueError):
+    """Traces were asked for, and cannot be had: why, and what to do."""
+
+
+class Traces:
+    """Spans are made when their request is over, and sent from a thread of the library's own."""
+
+    def __init__(self, provider: "TracerProvider") -> None:
+        from opentelemetry.trace.propagation.tracecontext import (  # noqa: PLC0415
+            TraceContextTextMapPropagator,
+        )
+
+        self._provider = provider
+        self._tracer = provider.get_tracer(__name__)
+        self._callers = TraceContextTextMapPropagator()
+
+    def tell(self, visit: Visit) -> None:
+        """A span of it, in its caller's trace if that has said which; nothing of its text."""
+        from opentelemetry.context import Context  # noqa: PLC0415
+        from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415
+
+        wall, now = time.time_ns(), time.monotonic()
+
+        def at(moment: float) -> int:
+            return wall - round((now - moment) * 1e9)
+
+        span = self._tracer.start_span(
+            visit.method,
+            self._callers.extract({"traceparent": visit.traceparent}, Context()),
+            SpanKind.SERVER,
+            {"rpc.method": visit.method, "network.protocol.name": visit.protocol},
+            start_time=at(visit.began),
+        )
+        visit.trace_id = f"{span.get_span_context().trace_id:032x}"
+        span.set_attribute("translation.code", Code.Name(visit.code))
+        if visit.code in _OWN_FAULTS:
+            span.set_status(Status(StatusCode.ERROR))
+        if visit.model is not None:
+            span.set_attributes(
+                {
+                    "translation.model": visit.model.name,
+                    "translation.version": visit.model.version,
+                    "translation.source_tokens": visit.source_tokens,
+                    "translation.target_tokens": visit.target_tokens,
+                }
+            )
+        for event, moment in (("admitted", visit.begun), ("first token", visit.spoke)):
+            if moment is not None:
+                span.add_event(event, timestamp=at(moment))
+        span.end(at(visit.began + visit.seconds))
+
+    def close(self) -> None:
+        """What is not sent yet is; takes as long as OTEL_BSP_EXPORT_TIMEOUT lets it."""
+        self._provider.shutdown()
+
+
+def traces() -> Traces | None:
+    """None unless the environment asks for them."""
+    if not _asked():
+        return None
+    for name in PROTOCOLS:
+        if os.environ.get(name, "grpc") != "grpc":
+            raise TracesError(f"{name} must be grpc, which is what is spoken here; got {os.environ[name]}")
+    missing = [
+        name for name in NEEDED if find_spec(name.partition(".")[0]) is None or find_spec(name) is None
+    ]
+    if missing:
+        raise TracesError(
+            f"the environment asks for traces, which need {' and '.join(missing)}: install the package from "
+            f"its clone with its extra `traces`, or say {EXPORTER}=none"
+        )
+    return _sent()
+
+
+def _asked() -> bool:
+    exporter = os.environ.get(EXPORTER, "")
+    if exporter not in ("", "otlp", "none"):
+        raise TracesError(f"{EXPORTER} must be otlp or none; got {exporter}")
+    return exporter == "otlp" or (not exporter and any(os.environ.get(name) for name in ENDPOINTS))
+
+
+def _sent() -> Traces:
+    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource  # noqa: PLC0415
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+
+    named = Resource.create({"service.name": SERVICE_NAME}).merge(OTELResourceDetector().detect())
+    provider = TracerProvider(resource=named, shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return Traces(provider)

@@ -1,0 +1,1 @@
+"""The models and versions of a server: finding, loading, and reloading them."""

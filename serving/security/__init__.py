@@ -1,0 +1,1 @@
+"""TLS, client certificates and bearer tokens."""

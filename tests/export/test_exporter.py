@@ -1,0 +1,245 @@
+"""A version appears whole, as float32, held against the model; or it does not appear."""
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from export.artifact.manifest import open_version
+from export.export_request import Request
+from export.exporter import ExportError, export_version
+from export.formats.registry import LibraryError
+from export.golden_sentences import Chosen
+from keras_transformer import TranslationModel
+from keras_transformer.models.network import Network
+from tests.export.versions import ORIGIN, SENTENCES, exported, small_model
+
+
+@pytest.fixture(scope="module")
+def model() -> TranslationModel:
+    return small_model()
+
+
+@pytest.fixture(scope="module")
+def run(model: TranslationModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As a file, for processes that are killed."""
+    path: Path = tmp_path_factory.mktemp("run") / "model.keras"
+    model.save(path)
+    return path
+
+
+EXPORTING = """
+import os, signal, sys
+from pathlib import Path
+from export.golden_sentences import Chosen, Sentence
+from export.artifact.manifest import LearnedLengths
+from export.export_request import Origin, Request
+from export.exporter import export_version
+from keras_transformer import TranslationModel
+
+def tell(line):
+    if line.startswith(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+texts = [Sentence("Je suis étudiant."), Sentence("Merci.")]
+export_version(
+    TranslationModel.load(sys.argv[1]),
+    Path(sys.argv[2]),
+    Request(("ctranslate2",)),
+    Chosen(texts, texts),
+    Origin(None, None, LearnedLengths(0, 128, 0)),
+    tell,
+)
+"""
+
+
+def killed_at(moment: str, run: Path, output: Path) -> None:
+    """Exports, and is killed when this is told."""
+    command = [sys.executable, "-c", EXPORTING, str(run), str(output), moment]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+@pytest.mark.parametrize("moment", ["writing ctranslate2", "asking ctranslate2"])
+def test_an_export_that_is_killed_leaves_no_version_and_the_next_one_works_and_cleans_up(
+    moment: str, run: Path, model: TranslationModel, tmp_path: Path
+) -> None:
+    output = tmp_path / "fr-en" / "1"
+    killed_at(moment, run, output)
+    (left,) = output.parent.iterdir()
+    assert left.name.startswith(".1-")
+    exported(model, output, "ctranslate2")
+    assert list(output.parent.iterdir()) == [output]
+    open_version(output)
+
+
+def test_what_a_killed_export_left_goes_with_the_next_one_of_another_name(
+    run: Path, model: TranslationModel, tmp_path: Path
+) -> None:
+    killed_at("writing ctranslate2", run, tmp_path / "fr-en" / "1")
+    killed_at("writing ctranslate2", run, tmp_path / "fr-en" / "of-may")
+    assert len(list((tmp_path / "fr-en").iterdir())) == 1
+    output = tmp_path / "fr-en" / "2"
+    exported(model, output, "ctranslate2")
+    assert list(output.parent.iterdir()) == [output]
+
+
+@pytest.mark.parametrize("name", ["1", "2"])
+def test_another_export_that_is_at_work_is_left_alone(
+    name: str, run: Path, model: TranslationModel, tmp_path: Path
+) -> None:
+    output = tmp_path / "fr-en" / "1"
+    exporting = EXPORTING.replace(
+        "os.kill(os.getpid(), signal.SIGKILL)", "print(flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", exporting, str(run), str(output), "writing ctranslate2"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout and other.stdin
+        assert other.stdout.readline() == b"\n"  # it is in the middle
+        ours = output.with_name(name)
+        exported(model, ours, "ctranslate2")
+        assert len(list(output.parent.iterdir())) == 2  # what it has written so far is still there
+        whole = (ours / "manifest.json").read_bytes()
+        other.stdin.close()
+        assert other.wait(120) == (1 if ours == output else 0)  # it finds the version there
+    assert set(output.parent.iterdir()) == {output, ours}
+    assert (ours / "manifest.json").read_bytes() == whole
+
+
+def test_what_only_looks_like_a_leftover_stays(
+    model: TranslationModel, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder, file, link, empty = (tmp_path / f".1-abcdefg{letter}" for letter in "hijk")
+    folder.mkdir()
+    empty.mkdir()
+    (folder / ".export").touch()
+    (folder / "notes.txt").write_text("mine")
+    file.write_text("a file")
+    link.symlink_to(tmp_path_factory.mktemp("empty"))
+    exported(model, tmp_path / "1", "ctranslate2")
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert file.read_text() == "a file"
+    assert link.is_dir() and empty.is_dir()
+
+
+@pytest.mark.parametrize("size", [1000, 20_000])
+def test_on_a_full_disk_it_is_an_error_and_nothing_is_left(
+    size: int, model: TranslationModel, tmp_path: Path, disk_of: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    with disk_of(size), pytest.raises(OSError, match="File too large"):
+        exported(model, tmp_path / "fr-en" / "1", "ctranslate2")
+    assert list((tmp_path / "fr-en").iterdir()) == []
+
+
+def test_a_full_disk_that_tensorflow_finds_is_told_as_well(
+    model: TranslationModel, tmp_path: Path, disk_of: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    with disk_of(400_000), pytest.raises(ExportError) as told:
+        exported(model, tmp_path / "fr-en" / "1", "saved_model")
+    assert str(told.value).startswith("SavedModel could not be written: ")
+    assert str(told.value).endswith("File too large")
+    assert list((tmp_path / "fr-en").iterdir()) == []
+
+
+def test_what_is_there_is_never_overwritten(model: TranslationModel, tmp_path: Path) -> None:
+    (tmp_path / "1").mkdir()
+    with pytest.raises(FileExistsError) as told:
+        exported(model, tmp_path / "1", "ctranslate2")
+    assert str(told.value) == (
+        f"{tmp_path / '1'} exists and is never overwritten: remove it or choose another."
+    )
+    assert list((tmp_path / "1").iterdir()) == []
+
+
+def test_a_model_of_mixed_precision_is_exported_in_float32(model: TranslationModel, tmp_path: Path) -> None:
+    mixed = exported(model.with_policy("mixed_bfloat16"), tmp_path / "mixed", "ctranslate2")
+    plain = exported(model, tmp_path / "plain", "ctranslate2")
+    assert mixed.golden == plain.golden
+    assert mixed.manifest.files == plain.manifest.files
+
+
+def test_the_same_model_gives_the_same_files(model: TranslationModel, tmp_path: Path) -> None:
+    one, two = (exported(model, tmp_path / name, "ctranslate2") for name in "12")
+    assert one.manifest.files == two.manifest.files
+
+
+def test_a_model_that_a_runtime_would_not_follow_is_not_exported(tmp_path: Path) -> None:
+    model = small_model()
+    real = model.step
+
+    def step(token: object, position: object, state: object) -> object:
+        """The model says something else than its weights do."""
+        logits, state = real(token, position, state)
+        return -logits, state
+
+    model.step = step
+    with pytest.raises(ExportError) as told:
+        exported(model, tmp_path / "fr-en" / "1", "ctranslate2")
+    assert re.fullmatch(
+        r"nothing was written, since a promise would be broken: ctranslate2 float32 answers 1\d of 16 "
+        r"sentences otherwise than the model did, where its first two logits were 0\.0001 or more apart",
+        str(told.value),
+    )
+    assert list((tmp_path / "fr-en").iterdir()) == []
+
+
+def test_what_has_no_tokenizer_or_no_sentence_is_refused(model: TranslationModel, tmp_path: Path) -> None:
+    bare = TranslationModel(Network(1, 1, 8, 8, 1), 30)
+    bare.build()
+    with pytest.raises(ExportError) as told:
+        exported(bare, tmp_path / "1", "ctranslate2")
+    assert str(told.value) == "this model has no tokenizer: create it with tokenizer=... to export it"
+    with pytest.raises(ExportError) as told:
+        export_version(model, tmp_path / "1", Request(("ctranslate2",)), Chosen([], []), ORIGIN, print)
+    assert str(told.value) == "an export needs golden sentences: give one that is not blank at least"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_problem_of_a_request_is_told_at_once() -> None:
+    with pytest.raises(ValueError) as told:
+        Request(("gguf", "onxx"), "int4")
+    assert str(told.value) == (
+        "there is no format 'gguf'; there are saved_model, onnx, ctranslate2; there is no format 'onxx'; "
+        "there are saved_model, onnx, ctranslate2; int4 is a precision of no format: ask for one that has it"
+    )
+    with pytest.raises(ValueError) as told:
+        Request(())
+    assert str(told.value) == "an export has one format at least; there are saved_model, onnx, ctranslate2"
+    with pytest.raises(ValueError) as told:
+        Request(("ctranslate2",), "int8")
+    assert str(told.value) == "int8 is a precision of onnx: ask for one that has it"
+    with pytest.raises(ValueError) as told:
+        Request(("saved_model",), with_tokenizer=True)
+    assert str(told.value) == "a tokenizer goes into an ONNX file: ask for the format onnx as well"
+    assert Request(("ctranslate2", "onnx"), "int8").precisions() == {
+        "onnx": ("float32", "int8"),
+        "ctranslate2": ("float32",),
+    }
+
+
+def test_a_library_that_is_not_installed_is_told_before_anything_is_written(
+    model: TranslationModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)  # as Python says that there is none
+    with pytest.raises(LibraryError) as told:
+        exported(model, tmp_path / "1", "ctranslate2")
+    assert str(told.value) == (
+        "this export needs ctranslate2, which this environment has not: "
+        "install the package from its clone with its extra `export`"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_tells_what_it_does_with_times_and_sizes(model: TranslationModel, tmp_path: Path) -> None:
+    told: list[str] = []
+    sentences = Chosen(SENTENCES[:2], SENTENCES[:2])
+    export_version(model, tmp_path / "1", Request(("ctranslate2",)), sentences, ORIGIN, told.append)
+    assert told[0] == "translating 2 golden sentences ..."
+    assert told[1] == "writing ctranslate2 ..."
+    assert told[2].split()[1:3] == ["MB", "in"]
+    assert told[3:] == ["asking ctranslate2 float32: 2 sentences ..."]

@@ -1,0 +1,146 @@
+"""Who is turned away, and how: errors are JSON, and every answer has the headers."""
+
+import json
+
+import aiohttp
+import pytest
+
+from serving.api.limits import Limits
+from serving.http import parsing
+from serving.http.listener import Site
+from serving.http.middleware import HEADERS
+from tests.serving.echo import run
+from tests.serving.http.site import refused, sent, site, told
+
+EVIL = "<script>alert(1)</script>"
+POST = b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+ASK = {"q": "Bonjour."}
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n" % EVIL.encode(), 404),
+        (b"GET /static/../../../etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n", 404),
+        (b"GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n", 404),
+        (b"GET /static/%2e%2e%2fserving%00 HTTP/1.1\r\nHost: a\r\n\r\n", 404),
+        (b"GET /a\0b HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 9000 + b"\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: a\r\n" * 200 + b"\r\n", 400),
+        (b"%s\r\n\r\n" % EVIL.encode(), 400),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+        (b"DELETE /translate HTTP/1.1\r\nHost: a\r\n\r\n", 405),
+        (b"GET /translate HTTP/1.1\r\nHost: a\r\n\r\n", 405),
+        (POST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef", 400),
+        (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (POST + b'Content-Length: 5\r\n\r\n{"q":', 400),
+        (POST + b"Content-Length: 2\r\n\r\n\xff\xfe", 400),
+        (POST + b"Content-Length: 5\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b\x08ab", 415),
+    ],
+)
+def test_whatever_is_sent_the_answer_is_json_with_the_headers(content: bytes, status: int) -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            found, headers, body = await sent(http, content)
+            assert found == status
+            assert headers["content-type"].startswith("application/json")
+            assert list(json.loads(body)) == ["error"]
+            assert b"script" not in body
+            for name, value in HEADERS.items():
+                assert headers[name.lower()] == value.lower()
+            assert "access-control-allow-origin" not in headers
+
+    run(scenario)
+
+
+def test_a_text_that_looks_like_a_page_or_a_header_is_json_and_nothing_else() -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            text = f"{EVIL}\r\nSet-Cookie: a=b\r\n\r\n{EVIL}\0"
+            async with http.post("/translate", json={"q": text}) as response:
+                assert (await response.json())["translatedText"] == text
+                assert response.content_type == "application/json"
+                assert "Set-Cookie" not in response.headers
+                for name, value in HEADERS.items():
+                    assert response.headers[name] == value
+            async with http.post(
+                "/translate/stream", json={"q": "Merci !\nevent: done\ndata: {}"}
+            ) as response:
+                assert (await response.text()).count("event: done\n") == 1
+                assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_a_body_has_as_many_bytes_as_a_message_may(over: int) -> None:
+    async def scenario() -> None:
+        async with site(limits=Limits(message_bytes=1000)) as http:
+            body = json.dumps(ASK).ljust(1000 + over)
+            call = http.post("/translate", data=body, headers={"Content-Type": "application/json"})
+            if over:
+                assert (
+                    await refused(call, 413)
+                    == "the body has more than the 1,000 bytes that are taken: divide it"
+                )
+            else:
+                assert (await told(call))[0] == 200
+
+    run(scenario)
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "SECONDS", 0.1)
+
+    async def scenario() -> None:
+        async with site() as http:
+            status, _, body = await sent(http, POST + b"Content-Length: 100\r\n\r\n{")
+            assert (status, json.loads(body)) == (408, {"error": "the body was not there within 0.1 s"})
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data; boundary=a", ""])
+@pytest.mark.parametrize("place", ["/translate", "/translate/stream", "/attention"])
+def test_what_a_form_of_another_page_can_send_is_no_json(place: str, kind: str) -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            headers = {"Content-Type": kind}
+            await refused(http.post(place, data=json.dumps(ASK), headers=headers), 415)
+            if place != "/translate":
+                await refused(http.post(place, data=ASK), 415)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("place", ["/translate", "/translate/stream", "/attention"])
+def test_pages_of_other_origins_may_not_post(place: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            own = str(http._base_url).rstrip("/")
+            for origin in (
+                "http://evil.example", "null", "http://127.0.0.1:1", f"{own}.evil.example", "",
+                "http://[", "http://[x]", "http://a\u2100",
+            ):  # fmt: skip
+                await refused(http.post(place, json=ASK, headers={"Origin": origin}), 403)
+            status, _ = await told(http.post("/translate", json=ASK, headers={"Origin": own}))
+            assert status == 200
+
+    run(scenario)
+    assert not caplog.records
+
+
+def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            url = http._base_url
+            assert url is not None
+            second = Site(aiohttp.web.Application())
+            with pytest.raises(
+                OSError, match=f"127.0.0.1:{url.port} cannot be .* choose another --http-port"
+            ):
+                await second.start("127.0.0.1", url.port or 0)
+            await second.stop()
+
+    run(scenario)
