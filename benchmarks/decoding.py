@@ -124,7 +124,7 @@ def _ours(options: argparse.Namespace, source: Any) -> Callable[[], Any]:
 
     def call() -> None:
         found = search_ids(model, rows, Search(START, NEVER), max_tokens=TARGET)
-        assert all(len(answer) == TARGET for (answer,) in found)  # noqa: S101
+        assert all(len(answer.ids) == TARGET for (answer,) in found)  # noqa: S101
 
     return call
 

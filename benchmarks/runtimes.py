@@ -110,8 +110,9 @@ def _prepared(name: str, scratch: Path, preset: str, batch: str) -> tuple[Callab
 
 
 def _onnx(directory: Path, source: Any, precision: str) -> Callable[[], Any]:
-    from export.formats.onnx_scheduler_runtime import SchedulerOnnx
     from keras_transformer.inference.backends.slots import Slots
+
+    from export.formats.onnx_scheduler_runtime import SchedulerOnnx
 
     runtime = SchedulerOnnx(directory, precision)
     slots = Slots(runtime.decoder, len(source), SOURCE, TARGET)

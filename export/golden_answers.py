@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from export.artifact.golden import Golden
 from export.golden_sentences import Sentence
-from keras_transformer.decoding.traced_search import Loop, Search, looped
+from keras_transformer.decoding.traced_search import Loop, Search, search_traced
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.buckets import padded
 from keras_transformer.text.tokenizer import Tokenizer
@@ -31,7 +31,7 @@ def golden_answers(
     longest = model.network.max_length
     rows = tokenizer.encode_source([each.source for each in sentences], longest)
     search = Search(tokenizer.bos_id, tokenizer.eos_id)
-    said = [ids for (ids,) in looped(model, rows, search, longest, batch_tokens=BATCH_TOKENS)]
+    said = [ids for (ids,) in search_traced(model, rows, search, longest, batch_tokens=BATCH_TOKENS)]
     model.derived.drop(Loop, search)  # its graphs are large, and nobody asks it again
     texts = tokenizer.decode_target(said)
     figures = _figures(model, rows, said, tokenizer.bos_id)

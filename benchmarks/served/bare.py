@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import grpc
 
-from keras_transformer.inference.requests import Request
+from keras_transformer.inference.request import Request
 from serving.grpc.handlers import SERVICE
 from serving.registry.served_version import Model
 from serving.v1 import translation_pb2 as wire
@@ -22,7 +22,7 @@ async def start_bare(model: Model, texts: Iterable[str]) -> tuple[grpc.aio.Serve
         model.engine.submit(
             Request(
                 asked.source,
-                asked.most_tokens,
+                asked.max_tokens,
                 on_end=lambda _: loop.call_soon_threadsafe(ended.set),
             )
         )

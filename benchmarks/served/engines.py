@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from export.artifact.layout import CTRANSLATE2, ONNX
 from export.artifact.manifest import Version
-from keras_transformer.inference.backend import LogProbs, Tokens
-from keras_transformer.inference.requests import End, Request
+from keras_transformer.inference.backend import Encoded, Step
+from keras_transformer.inference.request import End, Request
+from keras_transformer.text.lengths import longest_answer
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
 from serving.api.attention_graph import Graph
@@ -16,7 +17,7 @@ from serving.engine.engine import Engine
 from serving.registry.served_version import Model
 
 if TYPE_CHECKING:
-    from keras_transformer.inference.backends.onnx_runtime import OnnxRuntime
+    from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 
 NAMES = ("continuous", "static", "ctranslate2_int8")
 GATHERING = 0.002  # seconds that a batch which is not full waits for others
@@ -31,15 +32,14 @@ def model(name: str, version: Version, precision: str, rows: int, queue: int) ->
     if name == "ctranslate2_int8":
         engine = CTranslate2(version.path(CTRANSLATE2), tokenizer, rows, queue)
     else:
-        from keras_transformer.inference.backends.onnx_runtime import (
-            OnnxRuntime,  # beside CTranslate2 it would block it
-        )
+        from export.formats.onnx_scheduler_runtime import open_backend  # beside CTranslate2 it would block it
 
-        runtime = OnnxRuntime(version.path(ONNX), precision, rows, tokenizer.bos_id, longest)
+        make_backend = open_backend(version.path(ONNX), precision, tokenizer.bos_id)
+        backend = make_backend(rows, longest, min(longest_answer(longest), longest))
         if name == "continuous":
-            engine = Engine(runtime, tokenizer.eos_id, queue)
+            engine = Engine(backend, tokenizer.eos_id, queue)
         else:
-            engine = Static(_Staying(runtime), tokenizer.eos_id, queue)
+            engine = Static(_Staying(backend), tokenizer.eos_id, queue)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
     attention = Graph(version.path(f"{ONNX}/attention.onnx"))
     return Model("model", 1, tokenizer, lengths, longest, precision, engine.start(), attention)
@@ -70,10 +70,10 @@ class Static(Engine):
         begun = self._clock()
         chosen, ended = self._chosen(begun)
         ended += self._batch.admit(chosen)
-        while self._batch.rows:
+        while self._batch:
             turn = self._batch.step(self._clock())
-            self.counts.steps += bool(turn.spoke)
-            self.counts.tokens += len(turn.spoke)
+            self.counts.steps += bool(turn.advanced)
+            self.counts.tokens += len(turn.advanced)
             ended += turn.ended
         for _ in chosen:
             self._pace.left(self._clock() - begun, len(chosen))
@@ -81,7 +81,7 @@ class Static(Engine):
 
     def _gather(self) -> None:
         with self._changed:
-            full = self._batch.runtime.slots
+            full = self._batch.backend.slots
             self._changed.wait_for(
                 lambda: len(self._queue) >= full or self._stopping is not None, timeout=GATHERING
             )
@@ -95,6 +95,7 @@ class CTranslate2(Engine):
 
         super().__init__(_Rows(rows), tokenizer.eos_id, queue, WITHOUT_LIMIT)
         self._pace = OfBatches()
+        self._decoding = 0
         self._translator = ctranslate2.Translator(
             str(directory), compute_type="int8", inter_threads=1, intra_threads=1
         )
@@ -102,21 +103,25 @@ class CTranslate2(Engine):
         target = tokenizer.pieces_target(range(tokenizer.target_size))
         self._ids = {piece: number for number, piece in enumerate(target)}
 
+    @property
+    def running(self) -> int:
+        return self._decoding
+
     def _turn(self) -> None:
         chosen, lost = self._chosen(self._clock())
         self._tell(lost)
         if not chosen:
             return
         chosen.sort(key=lambda request: len(request.source))
-        self._batch.rows, begun = chosen, self._clock()
+        self._decoding, begun = len(chosen), self._clock()
         found = self._translator.translate_batch(
             [[self._source[number] for number in request.source] for request in chosen],
             beam_size=1,
-            max_decoding_length=max(request.most_tokens for request in chosen),
+            max_decoding_length=max(request.max_tokens for request in chosen),
             max_input_length=0,
             return_end_token=True,
         )
-        self._batch.rows = []
+        self._decoding = 0
         for request, result in zip(chosen, found, strict=True):
             self._answer(request, [self._ids[piece] for piece in result.hypotheses[0]])
             self._pace.left(self._clock() - begun, len(chosen))
@@ -124,7 +129,7 @@ class CTranslate2(Engine):
         self._tell(chosen)
 
     def _answer(self, request: Request, ids: list[int]) -> None:
-        request.tokens = ids[: request.most_tokens]
+        request.tokens = ids[: request.max_tokens]
         request.log_probs = [0.0] * len(request.tokens)  # it was not asked for scores
         request.end = End.STOP if request.tokens[-1:] == [self._batch.end_id] else End.LENGTH
         self.counts.tokens += len(request.tokens)
@@ -133,30 +138,33 @@ class CTranslate2(Engine):
 class _Staying:
     """Rows that have retired go on with the others until all have."""
 
-    def __init__(self, runtime: "OnnxRuntime") -> None:
-        self.slots = runtime.slots
-        self._runtime = runtime
+    def __init__(self, backend: "OnnxBackend") -> None:
+        self.slots = backend.slots
+        self._backend = backend
         self._all = 0
         self._going: list[int] = []  # which of all each row is
 
-    def admit(self, sources: Sequence[Sequence[int]]) -> None:
-        self._runtime.admit(sources)
-        self._going += range(self._all, self._all + len(sources))
-        self._all += len(sources)
+    def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
+        return self._backend.encode(sources)
 
-    def step(self) -> tuple[Tokens, LogProbs]:
-        tokens, log_probs = self._runtime.step()
-        return tokens[self._going], log_probs[self._going]
+    def admit(self, encoded: Encoded, copies: int = 1) -> None:
+        self._backend.admit(encoded, copies)
+        self._going += range(self._all, self._backend.rows)
+        self._all = self._backend.rows
 
-    def step_alone(self, row: int) -> tuple[int, float]:
-        return self._runtime.step_alone(self._going[row])
+    def step(self) -> Step:
+        tokens, log_probs, _ = self._backend.step()
+        return Step(tokens[self._going], log_probs[self._going])
+
+    def step_alone(self, row: int) -> Step:
+        return self._backend.step_alone(self._going[row])
 
     def retire(self, row: int) -> None:
         self._going[row] = self._going[-1]
         self._going.pop()
         while self._all and not self._going:
             self._all -= 1
-            self._runtime.retire(self._all)
+            self._backend.retire(self._all)
 
 
 class _Rows:

@@ -77,7 +77,7 @@ def _around_the_end(model: Any, sources: list[list[int]], inverse: Any) -> tuple
     lengths = np.array([len(source) for source in sources])
     longest, start = int(lengths.max()) + NEAR, model.tokenizer.bos_id
     found = search_ids(model, sources, Search(start, NEVER), max_tokens=longest)
-    said = padded([answer for (answer,) in found], longest)
+    said = padded([answer.ids for (answer,) in found], longest)
     logits = model({"source": padded(sources, int(lengths.max())), "target": shifted(said, start)}).numpy()
     highest, late = logits.max(-1), np.arange(1, longest + 1) - lengths[:, None]
     wanted = highest * (1 + np.tanh(late / SLOWLY))

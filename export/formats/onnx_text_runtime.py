@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from onnxruntime_extensions import get_library_path
 
-from keras_transformer.inference.backends.quiet import onnxruntime
+from keras_transformer.inference.backends.session import onnxruntime
 from keras_transformer.text.lengths import by_length
 from keras_transformer.text.tokenizer_training import whole
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from export.formats.rows import check_lengths, padded, without_padding
 from keras_transformer.inference.answer import Answer
-from keras_transformer.inference.backends.quiet import onnxruntime
+from keras_transformer.inference.backends.session import onnxruntime
 from keras_transformer.text.lengths import like_lengths
 
 BATCH_TOKENS = 512  # of source, padding included: more rows at once bring little, and take memory

@@ -1,14 +1,17 @@
-"""How likely a model finds an answer, token by token, and which source token each of them looks at.
+"""A model looks at given answers again: log-probabilities of their tokens, and attention to the source.
 
-B batch, S source length, T target length.
+B batch, S source length, T target length, H heads.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from keras import ops
+from numpy.typing import NDArray
 
 from keras_transformer.decoding.tracing import traced
+from keras_transformer.inference.alignment import alignment_layer
 from keras_transformer.text.buckets import padded
 
 if TYPE_CHECKING:
@@ -16,39 +19,52 @@ if TYPE_CHECKING:
 
 ROWS = 64
 
-
-class Scored(NamedTuple):
-    """One answer, looked at again with all of it given."""
-
-    log_probs: list[float]  # of each token
-    alignment: list[int]  # for each token, the position in the source that it looks at most
+Pairs = Sequence[tuple[Sequence[int], Sequence[int]]]  # sources, each with an answer
+Floats = NDArray[np.float32]
 
 
 class Scorer:
-    """Scores answers of one model, in one pass over all their tokens at once."""
+    """Scores and aligns answers of one model, each answer in one pass over all of its tokens."""
 
     def __init__(self, model: "TranslationModel") -> None:
         self.model = model
-        self._run = traced(model, self._score, 2, 2, 2)
+        self._log_probs: Any = None  # compiled when they are needed
+        self._cross: Any = None
 
-    def __call__(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], start_id: int) -> list[Scored]:
-        """For each source its answer as it was said, the end included where it has one."""
-        scored: dict[int, Scored] = {}
-        order = sorted(range(len(pairs)), key=lambda place: [len(ids) for ids in pairs[place]])
+    def log_probs(self, pairs: Pairs, start_id: int) -> list[list[float]]:
+        """Return the log-probability of each token of each answer."""
+        if self._log_probs is None:
+            self._log_probs = traced(self.model, self._score, 2, 2, 2)
+        scores = self._batched(self._log_probs, pairs, start_id)
+        return [values[: len(answer)].tolist() for values, (_, answer) in zip(scores, pairs, strict=True)]
+
+    def cross_attention(self, pairs: Pairs, start_id: int) -> list[Floats]:
+        """Return (H, T, S) for each answer: the cross-attention of the layer that aligns best."""
+        if self._cross is None:
+            self._cross = traced(self.model, self._attend, 2, 2, 2)
+        weights = self._batched(self._cross, pairs, start_id)
+        return [
+            values[:, : len(answer), : len(source)]
+            for values, (source, answer) in zip(weights, pairs, strict=True)
+        ]
+
+    def _batched(self, run: Callable[..., Any], pairs: Pairs, start_id: int) -> list[Floats]:
+        results: dict[int, Floats] = {}
+        order = sorted(range(len(pairs)), key=lambda index: [len(ids) for ids in pairs[index]])
         for first in range(0, len(order), ROWS):
             chosen = order[first : first + ROWS]
-            sources, answers = zip(*(pairs[place] for place in chosen), strict=True)
+            sources, answers = zip(*(pairs[index] for index in chosen), strict=True)
             labels = padded(answers, max(map(len, answers)))
             given = padded([[start_id, *answer[:-1]] for answer in answers], labels.shape[1])
-            found = self._run(padded(sources, max(map(len, sources))), given, labels)
-            for place, log_probs, looks in zip(chosen, *found, strict=True):
-                length = len(pairs[place][1])
-                scored[place] = Scored(log_probs[:length].tolist(), looks[:length].tolist())
-        return [scored[place] for place in range(len(pairs))]
+            rows = run(padded(sources, max(map(len, sources))), given, labels)
+            results.update(zip(chosen, rows, strict=True))
+        return [results[index] for index in range(len(pairs))]
 
     def _score(self, source: Any, given: Any, labels: Any) -> Any:
-        logits, attention = self.model.attend({"source": source, "target": given})
+        logits, _ = self.model.attend({"source": source, "target": given})
         log_probs = ops.log_softmax(ops.cast(logits, "float32"))
-        # the layer before the last is known to align best; its heads together
-        looks = ops.mean(attention.cross[-2:][0], axis=1)
-        return ops.take_along_axis(log_probs, labels[..., None], axis=-1)[..., 0], ops.argmax(looks, axis=-1)
+        return ops.take_along_axis(log_probs, labels[..., None], axis=-1)[..., 0]
+
+    def _attend(self, source: Any, given: Any, labels: Any) -> Any:
+        _, attention = self.model.attend({"source": source, "target": given})
+        return attention.cross[alignment_layer(len(attention.cross))]

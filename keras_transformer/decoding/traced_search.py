@@ -1,7 +1,7 @@
 """The searches over a model's own `encode` and `step`, compiled by the Keras backend in use.
 
 An export learns its golden answers here. A model that speaks does so where it can in ONNX Runtime
-(`models/packed.py`), and here where its step is its own, or its network none that has graphs there.
+(`models/hosted.py`), and here where its step is its own, or its network none that has graphs there.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,7 +72,7 @@ class Loop:
         ).tokens
 
 
-def looped(
+def search_traced(
     model: "TranslationModel",
     rows: Rows,
     search: Search,
@@ -89,14 +89,14 @@ def looped(
         begins = [[] if prefixes is None else prefixes[row] for row in chosen]
         answers = loop(source, limits, padded(begins, max(map(len, begins))))
         for row, limit, beams in zip(chosen, limits, answers, strict=True):
-            found[row] = [_said(ids[:limit], search.end_id) for ids in beams]
+            found[row] = [_up_to_end(ids[:limit], search.end_id) for ids in beams]
     return found
 
 
-def _said(ids: Ids, end_id: int) -> list[int]:
-    """Up to and with the end; what was never said is 0."""
-    said: list[int] = ids.tolist()
-    return said[: said.index(end_id) + 1] if end_id in said else said
+def _up_to_end(ids: Ids, end_id: int) -> list[int]:
+    """Cut ids behind their end; 0 is padding."""
+    values: list[int] = ids.tolist()
+    return values[: values.index(end_id) + 1] if end_id in values else values
 
 
 def repeated(state: "DecodingState", times: int) -> "DecodingState":

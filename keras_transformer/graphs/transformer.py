@@ -3,8 +3,8 @@
 The encoder takes sentences of one length: nothing is padded, so a row knows nothing of its neighbours. It
 gives the keys and values that the decoder's cross-attention looks at. The decoder takes one token of each
 row, each row at a position of its own, and writes the caches in place: what goes in and what comes out of
-them is to be bound to the same buffer. There are two, which differ in what they say of the next token: the
-likeliest one, or what a beam chooses from. All are made for ONNX Runtime and use its operators for attention.
+them is to be bound to the same buffer. There are two: one returns the likeliest next token, the other also
+what a beam chooses from. All are made for ONNX Runtime and use its operators for attention.
 
 B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, V vocabulary.
 """
@@ -91,23 +91,15 @@ def encoder(model: "TranslationModel", products: Products) -> Graph:
 
 def decoder(model: "TranslationModel", products: Products) -> Graph:
     """token (B, 1) at position (B,) -> next (B, 1), and its log-probability (B, 1)."""
+    return _decoder(model, products, partial(_choose, model))
+
+
+def candidate_decoder(model: "TranslationModel", products: Products) -> Graph:
+    """As `decoder`, with log_probs (B, V), the `count` highest of them, and the tokens whose they are."""
 
     def choose(graph: Graph, logits: str) -> None:
-        highest = _highest(graph, logits)
-        graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
-        log_probs = _log_probs(graph, logits, model)
-        there = graph.node("Unsqueeze", highest, graph.integers(2))  # another search would read all again
-        graph.output("log_prob", graph.node("GatherND", log_probs, there, batch_dims=1), ["batch", 1])
-
-    return _decoder(model, products, choose)
-
-
-def beam_decoder(model: "TranslationModel", products: Products) -> Graph:
-    """token (B, 1) at position (B,) -> log_probs (B, V), the highest `count` of them, and whose they are."""
-
-    def choose(graph: Graph, logits: str) -> None:
+        log_probs = _choose(model, graph, logits)
         count = graph.input("count", [1], INT64)
-        log_probs = _log_probs(graph, logits, model)
         highest, tokens = graph.node("TopK", log_probs, count, outputs=2, axis=1)
         graph.output("log_probs", log_probs, ["batch", model.target_embedding.vocabulary_size])
         graph.output("highest", highest, ["batch", "count"])
@@ -116,7 +108,17 @@ def beam_decoder(model: "TranslationModel", products: Products) -> Graph:
     return _decoder(model, products, choose)
 
 
-def _decoder(model: "TranslationModel", products: Products, choose: Callable[[Graph, str], None]) -> Graph:
+def _choose(model: "TranslationModel", graph: Graph, logits: str) -> str:
+    """Output the likeliest token and its log-probability, and return the log-probabilities (B, V)."""
+    highest = _highest(graph, logits)
+    graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
+    log_probs = _log_probs(graph, logits, model)
+    there = graph.node("Unsqueeze", highest, graph.integers(2))  # another search would read all again
+    graph.output("log_prob", graph.node("GatherND", log_probs, there, batch_dims=1), ["batch", 1])
+    return log_probs
+
+
+def _decoder(model: "TranslationModel", products: Products, choose: Callable[[Graph, str], object]) -> Graph:
     """One token of each row through the decoder; `choose` gives what is to be known of its logits (B, V).
 
     The caches go in as {cache,memory}_{key,value}_LAYER and come out, a position longer, with _written behind

@@ -1,10 +1,12 @@
-"""What every runtime gives for a source. Nothing here needs a framework."""
+"""What every runtime returns for a source. Nothing here needs a framework."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Answer(NamedTuple):
-    """The greedy translation of one source."""
+    """One translation of a source, as token ids."""
 
-    ids: list[int]  # as they were said, the end included if it came to it; none for a source of no tokens
-    score: float  # the mean log-probability of these, 0 if there are none
+    ids: list[int]  # with the end id where the model came to it; empty for a source without tokens
+    score: float  # sum of the log-probabilities / length ** length penalty; 0 for an empty answer
+    log_probs: Sequence[float] = ()  # one for each id, from runtimes that report them

@@ -1,32 +1,72 @@
-"""What the engine needs of a runtime: rows that are decoded together, each at a position of its own."""
+"""What a batch needs of a runtime: rows that are decoded together, each at a position of its own.
+
+B rows, N candidates of a row, V vocabulary.
+"""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Tokens = NDArray[np.int32]
-LogProbs = NDArray[np.float32]
+Ids = NDArray[np.int32]
+Floats = NDArray[np.float32]
+Encoded = Sequence[Any]  # arrays as the backend's encoder gives them; axis 1 counts the sentences
 
 
-class Runtime(Protocol):
-    """The rows are numbered as they came. A call that raises has changed nothing."""
+class Candidates(NamedTuple):
+    """What a beam chooses from, in every row."""
 
-    slots: int  # the most rows
+    log_probs: Floats  # (B, V)
+    highest: Floats  # (B, N): the N highest of these, the highest first
+    tokens: NDArray[np.int64]  # (B, N): whose they are
 
-    def admit(self, sources: Sequence[Sequence[int]]) -> None:
-        """Sources of one length, each with its end; they are the rows behind those that are there."""
+    def of(self, rows: Any) -> "Candidates":
+        """Return those of some rows; of a slice they are views."""
+        return Candidates(self.log_probs[rows], self.highest[rows], self.tokens[rows])
+
+
+class Step(NamedTuple):
+    """The result of one step. The arrays are views that the next step may overwrite."""
+
+    tokens: Ids  # (B,): the likeliest token of each row
+    log_probs: Floats  # (B,)
+    candidates: Candidates | None = None  # None: the backend decodes greedily
+
+    def copy(self) -> "Step":
+        """Return the same as arrays that no step overwrites."""
+        candidates = self.candidates and self.candidates.of(np.arange(len(self.tokens)))
+        return Step(self.tokens.copy(), self.log_probs.copy(), candidates)
+
+
+class Backend(Protocol):
+    """Rows 0 to B - 1 of a runtime, in the order of their admission.
+
+    A call that raises has changed nothing.
+    """
+
+    slots: int  # the maximum of B
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
+        """Encode sources of one length, each with its end id."""
         ...
 
-    def step(self) -> tuple[Tokens, LogProbs]:
-        """-> of each row the next token and its log-probability; the next step may write over them."""
+    def admit(self, encoded: Encoded, copies: int = 1) -> None:
+        """Add `copies` rows for each encoded sentence behind the rows that are there."""
         ...
 
-    def step_alone(self, row: int) -> tuple[int, float]:
-        """The same of one row, while the others stand still."""
+    def step(self) -> Step:
+        """Decode the next token of every row."""
+        ...
+
+    def step_alone(self, row: int) -> Step:
+        """Decode the next token of one row (B = 1), while the others stand still."""
+        ...
+
+    def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
+        """Let each of `rows` go on from the state of its parent, with this token as its last one."""
         ...
 
     def retire(self, row: int) -> None:
-        """The row is forgotten, and the last one takes its number."""
+        """Drop a row. The last row takes its number."""
         ...

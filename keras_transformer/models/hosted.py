@@ -1,9 +1,10 @@
-"""A model's search in ONNX Runtime, which lays its weights out for the products once.
+"""A Keras model decoded in ONNX Runtime, which lays its weights out for the products once.
 
-TensorFlow does so anew in every product (docs/decisions/decoding.md).
+TensorFlow does so in every product (docs/decisions/decoding.md).
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import keras
@@ -13,13 +14,15 @@ from numpy.typing import NDArray
 
 from keras_transformer import layers
 from keras_transformer.cores import usable_cores
-from keras_transformer.decoding.traced_search import Rows, Search
+from keras_transformer.decoding.traced_search import Search
 from keras_transformer.decoding.tracing import without_gradients
 from keras_transformer.graphs import transformer
 from keras_transformer.graphs.precision import Float32
-from keras_transformer.graphs.transformer import beam_decoder, decoder, encoder
-from keras_transformer.inference.beams import BeamScheduler
-from keras_transformer.inference.scheduler import Scheduler, session
+from keras_transformer.graphs.transformer import candidate_decoder, decoder, encoder
+from keras_transformer.inference.answer import Answer
+from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
+from keras_transformer.inference.backends.session import open_session
+from keras_transformer.inference.decoder import Decoder, Rows
 from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.models.translation import TranslationModel
 
@@ -59,38 +62,37 @@ def unlike_network(model: TranslationModel) -> str | None:
     return None
 
 
-class Packed:
-    """One model, and the graphs of its weights as they were when it was last asked."""
+class HostedModel:
+    """One model, and the graphs of its weights as they were at the last call."""
 
     def __init__(self, model: TranslationModel) -> None:
         self.model = model
-        self.made = 0  # graphs, as often as each was laid out
+        self.graphs_made = 0
         self._read = _reader(model)
         self._values: list[NDArray[Any]] = []
         self._sessions: dict[Any, Any] = {}
 
-    def search(self, rows: Rows, search: Search, most: int, prefixes: Rows | None) -> list[list[list[int]]]:
-        """For each row of source ids its answers, the end included if it is one of their `most` tokens."""
-        start_id, end_id, beam, penalty = search
-        if beam == 1:
-            encode, proceed = self._laid_out(encoder, decoder)
-            greedy = Scheduler(encode, proceed, start_id, end_id, most, usable_cores())
-            return [[ids] if ids else [] for ids, _ in greedy.translate_ids(rows, prefixes)]
-        encode, proceed = self._laid_out(encoder, beam_decoder)
-        beams = BeamScheduler(encode, proceed, start_id, end_id, most, beam, penalty, usable_cores())
-        return beams.search_ids(rows, prefixes)
+    def search(
+        self, rows: Rows, search: Search, max_length: int, prefixes: Rows | None
+    ) -> list[list[Answer]]:
+        """Return the answers to each row of source ids, best first."""
+        has_candidates = search.beam > 1 or prefixes is not None
+        encode, decode = self._sessions_of(encoder, candidate_decoder if has_candidates else decoder)
+        make_backend = partial(OnnxBackend, encode, decode, search.start_id)
+        hosted = Decoder(make_backend, search.end_id, max_length, usable_cores())
+        return hosted.search(rows, search.beam, search.length_penalty, prefixes)
 
-    def _laid_out(self, *graphs: Any) -> list[Any]:
-        """These graphs as of now: those there are, unless a weight has changed since."""
+    def _sessions_of(self, *graphs: Any) -> list[Any]:
+        """Return sessions of these graphs with the current weights."""
         values = self._read()
         if not all(map(_same, self._values, values)):
-            self._sessions.clear()  # the old ones go first: large weights need not be there twice
+            self._sessions.clear()  # first, so that large weights are not in memory twice
         self._values = values
         for make in graphs:
             if make not in self._sessions:
                 with without_gradients():
-                    self._sessions[make] = session(bytes(make(self.model, Float32())))
-                self.made += 1
+                    self._sessions[make] = open_session(bytes(make(self.model, Float32())))
+                self.graphs_made += 1
         return [self._sessions[make] for make in graphs]
 
 

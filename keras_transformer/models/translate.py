@@ -5,8 +5,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from keras_transformer.decoding.scoring import Scorer
-from keras_transformer.decoding.traced_search import Rows, Search, looped
-from keras_transformer.models.hosted import Packed, refusal
+from keras_transformer.decoding.traced_search import Search, search_traced
+from keras_transformer.inference.alignment import aligned
+from keras_transformer.inference.answer import Answer
+from keras_transformer.inference.decoder import Rows
+from keras_transformer.models.hosted import HostedModel, refusal
 from keras_transformer.models.inputs import check_search, texts_of
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.sentences import divided
@@ -14,35 +17,35 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 
 class Hypothesis(NamedTuple):
-    """One answer to a text, with what the model thinks of it."""
+    """One answer to a text, with its probability under the model."""
 
     text: str
     tokens: list[int]  # without the end
     score: float  # the sum of log_probs over (their number ** length penalty)
-    log_probs: list[float]  # of each token, and of the end where it was said
-    alignment: list[int]  # for each of these, the position in the source that it looks at most
+    log_probs: list[float]  # of each token, and of the end where the answer has one
+    alignment: list[int]  # for each of these, the source position with the highest attention
 
 
 def translate(
     model: TranslationModel, texts: Sequence[str], beam: int = 1, length_penalty: float = 1.0
 ) -> list[str]:
-    """The best answer to each text, in the order given; one of several sentences is put together again."""
+    """Translate texts. A text of several sentences is divided, and its translations are joined again."""
     texts = texts_of(texts)
     count = _tokenizer(model).count_source
     whole = [divided(text, count, model.lengths) for text in texts]
     sentences = [sentence for parts in whole for sentence in parts.texts]
-    found = iter(translate_sentences(model, sentences, beam, length_penalty))
-    return [parts.joined(list(islice(found, len(parts.texts)))) for parts in whole]
+    translations = iter(translate_sentences(model, sentences, beam, length_penalty))
+    return [parts.joined(list(islice(translations, len(parts.texts)))) for parts in whole]
 
 
 def translate_sentences(
     model: TranslationModel, sentences: Sequence[str], beam: int = 1, length_penalty: float = 1.0
 ) -> list[str]:
-    """The best answer to each, taken as it is."""
+    """Translate sentences as they are, without dividing them."""
     tokenizer, rows = _encoded(model, sentences)
     search = Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty)
     best = [_best(answers) for answers in search_ids(model, rows, search)]
-    return tokenizer.decode_target([_spoken(answer, tokenizer.eos_id) for answer in best])
+    return tokenizer.decode_target([_without_end(ids, tokenizer.eos_id) for ids in best])
 
 
 def hypotheses(
@@ -52,10 +55,21 @@ def hypotheses(
     length_penalty: float = 1.0,
     max_tokens: int | None = None,
     prefixes: Sequence[str] | None = None,
+    alignment: bool = True,
 ) -> list[list[Hypothesis]]:
-    """For each text the answers of its beam, the best first; none for a text that says nothing.
+    """Return the answers to each text, best first; a blank text has none.
 
-    An answer begins with its text's prefix. It ends after max_tokens, said or 2 S + 10 for S source tokens.
+    Args:
+        model: a translation model with a tokenizer.
+        texts: sentences, taken as they are.
+        beam: the number of answers to each; 1 is greedy.
+        length_penalty: scores are divided by the length of the answer to this power.
+        max_tokens: the longest answer; by default 2 S + 10 for S source tokens.
+        prefixes: for each text, what its answer begins with.
+        alignment: whether to compute alignments, which takes a second pass over the answers.
+
+    Raises:
+        ValueError: the number of prefixes is not that of the texts.
     """
     texts = texts_of(texts, "hypotheses")
     tokenizer, rows = _encoded(model, texts)
@@ -67,22 +81,22 @@ def hypotheses(
             raise ValueError(f"a prefix for each text is needed; got {len(prefixes)} for {len(texts)} texts.")
         begins = [ids[:-1] for ids in tokenizer.encode_target(prefixes)]
     found = search_ids(model, rows, search, max_tokens, begins)
-    pairs = [(row, answer) for row, answers in zip(rows, found, strict=True) for answer in answers]
-    scored = iter(model.derived.get(Scorer)(pairs, tokenizer.bos_id))
+    pairs = [(row, answer.ids) for row, answers in zip(rows, found, strict=True) for answer in answers]
+    cross = model.derived.get(Scorer).cross_attention(pairs, tokenizer.bos_id) if alignment else []
+    alignments = map(aligned, cross)
 
-    def hypothesis(answer: list[int]) -> Hypothesis:
-        log_probs, alignment = next(scored)
-        tokens = _spoken(answer, tokenizer.eos_id)
-        score = sum(log_probs) / len(answer) ** length_penalty
-        return Hypothesis(tokenizer.decode_target([tokens])[0], tokens, score, log_probs, alignment)
+    def hypothesis(answer: Answer) -> Hypothesis:
+        tokens = _without_end(answer.ids, tokenizer.eos_id)
+        text = tokenizer.decode_target([tokens])[0]
+        return Hypothesis(text, tokens, answer.score, list(answer.log_probs), next(alignments, []))
 
     return [[hypothesis(answer) for answer in answers] for answers in found]
 
 
 def translate_ids(model: TranslationModel, rows: Rows, start_id: int, end_id: int) -> list[list[int]]:
-    """Each row of source ids translated into target ids, greedily, without start and end."""
+    """Translate rows of source ids greedily into target ids, without start and end."""
     found = search_ids(model, rows, Search(start_id, end_id))
-    return [_spoken(_best(answers), end_id) for answers in found]
+    return [_without_end(_best(answers), end_id) for answers in found]
 
 
 def search_ids(
@@ -91,22 +105,36 @@ def search_ids(
     search: Search,
     max_tokens: int | None = None,
     prefixes: Rows | None = None,
-) -> list[list[list[int]]]:
-    """For each row of source ids its answers, the best first, each with its end if it came to one.
+) -> list[list[Answer]]:
+    """Return the answers to each row of source ids, best first, each with its end if it came to one.
 
-    A row may have so many tokens as it would have alone, whatever stands beside it. One that says nothing but
-    its end has nothing to translate, and no answer. They come from ONNX Runtime, or from the loop over the
-    layers where a model has no graphs there: an unusual network, quantized layers, a subclass.
+    A row has the answers that it has alone. One of nothing but its end id has none. ONNX Runtime decodes, or
+    the traced loop over the layers where there are no ONNX graphs: an unusual network, quantized layers, a
+    subclass.
     """
     check_search(search.beam, search.length_penalty, max_tokens)
-    most = min(max_tokens or model.network.max_length, model.network.max_length)
+    max_length = min(max_tokens or model.network.max_length, model.network.max_length)
     if refusal(model) is None:
-        return model.derived.get(Packed).search(rows, search, most, prefixes)
-    return looped(model, rows, search, most, prefixes)
+        return model.derived.get(HostedModel).search(rows, search, max_length, prefixes)
+    return _scored(model, rows, search, search_traced(model, rows, search, max_length, prefixes))
 
 
-def _best(answers: list[list[int]]) -> list[int]:
-    return answers[0] if answers else []
+def _scored(
+    model: TranslationModel, rows: Rows, search: Search, found: list[list[list[int]]]
+) -> list[list[Answer]]:
+    """Answers of the traced loops with their log-probabilities, from a second pass over them."""
+    pairs = [(row, ids) for row, answers in zip(rows, found, strict=True) for ids in answers]
+    log_probs = iter(model.derived.get(Scorer).log_probs(pairs, search.start_id))
+
+    def answer(ids: list[int]) -> Answer:
+        own = next(log_probs)
+        return Answer(ids, sum(own) / len(ids) ** search.length_penalty, own)
+
+    return [[answer(ids) for ids in answers] for answers in found]
+
+
+def _best(answers: list[Answer]) -> list[int]:
+    return answers[0].ids if answers else []
 
 
 def _encoded(model: TranslationModel, texts: Sequence[str]) -> tuple[Tokenizer, list[list[int]]]:
@@ -120,6 +148,6 @@ def _tokenizer(model: TranslationModel) -> Tokenizer:
     return model.tokenizer
 
 
-def _spoken(answer: Sequence[int], end_id: int) -> list[int]:
+def _without_end(ids: Sequence[int], end_id: int) -> list[int]:
     """Without the end, and without padding."""
-    return [number for number in answer if number not in (0, end_id)]
+    return [number for number in ids if number not in (0, end_id)]

@@ -157,7 +157,7 @@ def _translated(model: "TranslationModel", source: list[int]) -> list[int]:
 
     tokenizer: Any = model.tokenizer
     (answers,) = search_ids(model, [source], Search(tokenizer.bos_id, tokenizer.eos_id))
-    return answers[0] if answers else [tokenizer.eos_id]
+    return answers[0].ids if answers else [tokenizer.eos_id]
 
 
 def _attend(model: "TranslationModel", source: list[int], read: list[int]) -> list[NDArray[np.float32]]:

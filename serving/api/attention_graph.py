@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_transformer.inference.requests import QueueFullError
+from keras_transformer.inference.alignment import aligned, alignment_layer
+from keras_transformer.inference.queue import QueueFullError
 
 MOST_WAITING = 1024  # sentences; as many as an engine's queue holds if nothing else is said
 FLOAT_BYTES = 4
@@ -33,10 +34,8 @@ class Attended(NamedTuple):
     cross: Weights  # (layers, H, T, S)
 
     def alignment(self) -> list[int]:
-        """For each target token the source token that it looks at most: in the layer before the last, which
-        is known to align best, its heads together."""
-        looks = self.cross[-2:][0].mean(axis=0)
-        return [int(place) for place in looks.argmax(axis=-1)]
+        """Return for each target token the source token that it is aligned with."""
+        return aligned(self.cross[alignment_layer(len(self.cross))])
 
     @property
     def bytes(self) -> int:
@@ -56,9 +55,9 @@ class Graph:
     def attended(self, source: Sequence[int], target: Sequence[int]) -> Attended:
         """One at a time."""
         if self._session is None:
-            from keras_transformer.inference.scheduler import session  # noqa: PLC0415 (the library, when it is needed)
+            from keras_transformer.inference.backends.session import open_session  # noqa: PLC0415 (the library, when it is needed)
 
-            self._session = session(self._path)
+            self._session = open_session(self._path)
             self._close()
         rows = {"source": np.array([source], np.int32), "target": np.array([target], np.int32)}
         encoder, decoder, cross = self._session.run(["encoder", "decoder", "cross"], rows)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from google.rpc.code_pb2 import Code
 
-from keras_transformer.inference.requests import Request
+from keras_transformer.inference.request import Request
 from serving.api.job import Asked
 from serving.registry.served_version import Model
 
@@ -65,18 +65,25 @@ class Visit:
     @property
     def begun(self) -> float | None:
         """When the first of its parts got a row."""
-        return min((each.begun for each in self._requests() if each.begun is not None), default=None)
+        return min(
+            (each.admitted_at for each in self._requests() if each.admitted_at is not None), default=None
+        )
 
     @property
     def waited(self) -> float | None:
         """Seconds, from when an engine had it until the first of its parts got a row."""
-        came = min((each.came for each in self._requests() if each.begun is not None), default=0.0)
+        came = min(
+            (each.submitted_at for each in self._requests() if each.admitted_at is not None), default=0.0
+        )
         return None if self.begun is None else self.begun - came
 
     @property
     def spoke(self) -> float | None:
         """When its first token was there."""
-        return min((each.spoke for each in self._requests() if each.spoke is not None), default=None)
+        return min(
+            (each.first_token_at for each in self._requests() if each.first_token_at is not None),
+            default=None,
+        )
 
     def _requests(self) -> Iterator[Request]:
         return (request for asked in self.asked for request in asked.requests)

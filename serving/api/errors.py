@@ -9,7 +9,8 @@ from google.rpc.code_pb2 import Code
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from keras_transformer.inference.requests import End, QueueFullError
+from keras_transformer.inference.queue import QueueFullError
+from keras_transformer.inference.request import End
 from serving.engine.engine import EngineStoppedError
 from serving.v1 import translation_pb2 as wire
 

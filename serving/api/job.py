@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from keras_transformer.inference.requests import End, Request
+from keras_transformer.inference.request import End, Request
 from keras_transformer.text.sentences import Parts
 from serving.api.errors import InvalidError, UnansweredError
 from serving.api.limits import Limits
@@ -47,7 +47,7 @@ class Asked:
         self.requests = model.requests(parts.texts, options.max_output_tokens, priority(options), deadline)
         tokens = sum(len(request.source) for request in self.requests)
         limits.check_tokens(tokens, len(self.requests), model.engine.most_waiting)
-        self._most_tokens = options.max_output_tokens or sum(each.most_tokens for each in self.requests)
+        self._most_tokens = options.max_output_tokens or sum(each.max_tokens for each in self.requests)
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
 

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
-from keras_transformer.inference.backend import Runtime
+from keras_transformer.inference.backend import Backend
 from keras_transformer.inference.batch import Batch
-from keras_transformer.inference.requests import End, Queue, QueueFullError, Request
+from keras_transformer.inference.queue import Queue, QueueFullError
+from keras_transformer.inference.request import End, Request
 from serving.engine.admission import Pace
 from serving.engine.niceness import give_way
 from serving.engine.statistics import Histogram
@@ -57,7 +58,7 @@ class Engine:
 
     def __init__(
         self,
-        runtime: Runtime,
+        backend: Backend,
         end_id: int,
         most_waiting: int = 1024,
         prefill_tokens: int = 512,
@@ -65,11 +66,11 @@ class Engine:
     ) -> None:
         """`prefill_tokens`: so many source tokens are encoded between two steps at most, or one sentence."""
         self.counts = Counts()
-        self._batch = Batch(runtime, end_id)
+        self._batch = Batch(backend, end_id)
         self._queue = Queue(most_waiting)
         self._pace = Pace()
         self._prefill_tokens = prefill_tokens
-        self._together = max(1, runtime.slots // TOGETHER)
+        self._together = max(1, backend.slots // TOGETHER)
         self._clock = clock
         self._changed = threading.Condition()
         self._stopping: bool | None = None  # True: what was taken is finished first
@@ -93,17 +94,17 @@ class Engine:
     @property
     def running(self) -> int:
         """Requests in the batch."""
-        return len(self._batch.rows)
+        return len(self._batch)
 
     @property
     def slots(self) -> int:
         """Requests that the batch holds."""
-        return self._batch.runtime.slots
+        return self._batch.backend.slots
 
     @property
     def most_waiting(self) -> int:
         """What the queue holds."""
-        return self._queue.most
+        return self._queue.max_requests
 
     def submit(self, *requests: Request) -> None:
         """Take all, or raise QueueFullError or EngineStoppedError; on_end comes once for each taken.
@@ -114,11 +115,11 @@ class Engine:
             if self._stopping is not None or not self.alive:
                 raise EngineStoppedError("the engine takes no more requests")
             for place, request in enumerate(requests):
-                self.check_room(request.priority, request.deadline, request.expected, place)
+                self.check_room(request.priority, request.deadline, request.expected_tokens, place)
             self._queue.put(*requests)
             now = self._clock()
             for request in requests:
-                request.came = now
+                request.submitted_at = now
             self._changed.notify()
 
     def check_room(self, priority: int, deadline: float | None, tokens: int, others: int = 0) -> None:
@@ -162,38 +163,38 @@ class Engine:
     def _wait(self) -> bool:
         """Until there is something to do. -> whether to go on."""
         with self._changed:
-            while not self._queue and not self._batch.rows and self._stopping is None:
+            while not self._queue and not self._batch and self._stopping is None:
                 self._changed.wait()
-            return self._stopping is None or (self._stopping and bool(self._queue or self._batch.rows))
+            return self._stopping is None or (self._stopping and bool(self._queue or self._batch))
 
     def _turn(self) -> None:
         now = self._clock()
         chosen, lost = self._chosen(now)
         for request in chosen:
-            request.begun = now
+            request.admitted_at = now
         self._tell(lost)
         self._tell(self._batch.admit(chosen))
-        spoke, ended = self._batch.step(now)
-        self._measure(now, chosen, len(spoke))
-        for request in spoke:
+        advanced, ended = self._batch.step(now)
+        self._measure(now, chosen, len(advanced))
+        for request in advanced:
             if request.on_token is not None:
                 request.on_token(request)
         rows = len(ended) + self.running
         for request in ended:
-            took = self._clock() - (now if request.begun is None else request.begun)
-            self._pace.left(took, rows, request.expected, request.end in (End.STOP, End.LENGTH))
+            took = self._clock() - (now if request.admitted_at is None else request.admitted_at)
+            self._pace.left(took, rows, request.expected_tokens, request.end in (End.STOP, End.LENGTH))
         self._tell(ended)
 
-    def _measure(self, began: float, chosen: list[Request], spoke: int) -> None:
+    def _measure(self, began: float, chosen: list[Request], tokens: int) -> None:
         now, counts = self._clock(), self.counts
         for request in chosen:
-            counts.queue_seconds.observe(began - request.came)
+            counts.queue_seconds.observe(began - request.submitted_at)
             if request.tokens:
-                request.spoke = now
-                counts.first_token_seconds.observe(now - request.came)
-        if spoke:
+                request.first_token_at = now
+                counts.first_token_seconds.observe(now - request.submitted_at)
+        if tokens:
             counts.steps += 1
-            counts.tokens += spoke
+            counts.tokens += tokens
             counts.step_seconds.observe(now - began)
 
     def _chosen(self, now: float) -> tuple[list[Request], list[Request]]:
@@ -205,7 +206,7 @@ class Engine:
         lost: list[Request] = []
         tokens = 0
         with self._changed:
-            if self._batch.rows and self._batch.free < min(self._together, len(self._queue)):
+            if self._batch and self._batch.free < min(self._together, len(self._queue)):
                 return chosen, lost
             while self._queue and len(chosen) < self._batch.free:
                 first = self._queue.first()

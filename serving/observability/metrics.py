@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from keras_transformer.inference.requests import End
+from keras_transformer.inference.request import End
 from serving.api.context import Visit
 from serving.engine import statistics
 from serving.registry.registry import Models, listed

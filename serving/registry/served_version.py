@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from export.artifact.golden import Golden
 from export.artifact.layout import ONNX
 from export.artifact.manifest import Version
-from keras_transformer.inference.backend import Runtime
+from keras_transformer.inference.backend import Backend
 from keras_transformer.inference.batch import Batch
-from keras_transformer.inference.requests import End, Request
+from keras_transformer.inference.request import End, Request
 from keras_transformer.text.lengths import longest_answer
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
@@ -54,12 +54,12 @@ class Model:
     users: Users = field(default_factory=Users)  # requests that have found it, and are not finished
 
     def requests(
-        self, texts: Sequence[str], most_tokens: int = 0, priority: int = 0, deadline: float | None = None
+        self, texts: Sequence[str], max_tokens: int = 0, priority: int = 0, deadline: float | None = None
     ) -> list[Request]:
-        """One for each part; one that says nothing has ended already. most_tokens 0: what the model may."""
+        """One for each part; one that says nothing has ended already. max_tokens 0: what the model may."""
         made = []
         for source in self.tokenizer.encode_source(texts, self.longest):
-            most = min(longest_answer(len(source)), self.longest, most_tokens or self.longest)
+            most = min(longest_answer(len(source)), self.longest, max_tokens or self.longest)
             says_nothing = source == [self.tokenizer.eos_id]
             made.append(Request(source, most, priority, deadline, end=End.STOP if says_nothing else None))
         return made
@@ -68,8 +68,8 @@ class Model:
 def load_model(name: str, number: int, version: Version, settings: EngineSettings) -> Model:
     """Its graphs have translated a few sentences, and said what was exported. Its engine is to be started."""
     manifest, tokenizer = version.manifest, version.tokenizer
-    runtime = _runtime(version, settings)
-    engine = Engine(runtime, tokenizer.eos_id, settings.queue, settings.prefill_tokens)
+    backend = _backend(version, settings)
+    engine = Engine(backend, tokenizer.eos_id, settings.queue, settings.prefill_tokens)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
     attention = Graph(version.path(f"{ONNX}/attention.onnx")) if ONNX in manifest.formats else None
     examples = tuple(each.source for each in version.golden[:EXAMPLES])
@@ -78,11 +78,11 @@ def load_model(name: str, number: int, version: Version, settings: EngineSetting
     model = Model(
         name, number, tokenizer, lengths, longest, settings.precision, engine, attention, corpus, examples
     )
-    _warm(model, runtime, version.golden[:WARMING])
+    _warm(model, backend, version.golden[:WARMING])
     return model
 
 
-def _runtime(version: Version, settings: EngineSettings) -> Runtime:
+def _backend(version: Version, settings: EngineSettings) -> Backend:
     """Each loads its library, which is needed for it alone."""
     kind = RUNTIMES[settings.runtime]
     there = version.manifest.formats.get(kind, ())
@@ -96,23 +96,24 @@ def _runtime(version: Version, settings: EngineSettings) -> Runtime:
     slots, start_id = settings.slots, version.tokenizer.bos_id
     try:
         if settings.runtime == "tensorflow":
-            from keras_transformer.inference.backends.saved_model import TensorFlowRuntime  # noqa: PLC0415
+            from keras_transformer.inference.backends.saved_model import SavedModelBackend  # noqa: PLC0415
 
-            return TensorFlowRuntime(version.directory, slots, start_id)
-        from keras_transformer.inference.backends.onnx_runtime import OnnxRuntime  # noqa: PLC0415
+            return SavedModelBackend(version.directory, start_id, slots)
+        from export.formats.onnx_scheduler_runtime import open_backend  # noqa: PLC0415
 
         longest = version.manifest.limits.source_tokens
-        return OnnxRuntime(version.path(ONNX), settings.precision, slots, start_id, longest, settings.threads)
+        make_backend = open_backend(version.path(ONNX), settings.precision, start_id, settings.threads)
+        return make_backend(slots, longest, min(longest_answer(longest), longest))
     except Exception as error:  # the libraries have a type for each of their reasons, and no name for all
         raise ModelError(f"its graphs cannot be loaded: {error}") from error
 
 
-def _warm(model: Model, runtime: Runtime, golden: Sequence[Golden]) -> None:
+def _warm(model: Model, backend: Backend, golden: Sequence[Golden]) -> None:
     """What the first sentences cost is spent before anybody waits; and they tell whether it is the model."""
     requests = model.requests([each.source for each in golden])
     waiting = [each for each in requests if each.end is None]
-    batch = Batch(runtime, model.tokenizer.eos_id)
-    while waiting or batch.rows:
+    batch = Batch(backend, model.tokenizer.eos_id)
+    while waiting or batch:
         coming, waiting = waiting[: batch.free], waiting[batch.free :]
         batch.admit(coming)
         batch.step(0)

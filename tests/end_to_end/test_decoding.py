@@ -34,7 +34,7 @@ def search(trained: TranslationModel) -> Search:
 
 @pytest.fixture(scope="module")
 def alone(trained: TranslationModel, rows: Rows, search: Search) -> Rows:
-    return [search_ids(trained, [row], search)[0][0] for row in rows]
+    return [search_ids(trained, [row], search)[0][0].ids for row in rows]
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def in_random_batches(loop: Callable[..., np.ndarray], rows: Rows, end_id: int, 
 def test_2000_sentences_have_the_same_tokens_alone_in_any_batch_and_beside_any_padding(
     trained: TranslationModel, rows: Rows, alone: Rows, search: Search, near_ties: set[int]
 ) -> None:
-    together = [answers[0] for answers in search_ids(trained, rows, search)]
+    together = [answers[0].ids for answers in search_ids(trained, rows, search)]
     assert differences(together, alone, near_ties, "batches of like length") == []
     for seed in range(3):
         mixed = in_random_batches(Loop(trained, search), rows, search.end_id, seed)

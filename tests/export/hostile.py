@@ -9,7 +9,7 @@ import onnx
 
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.decoding.scoring import Scorer
-from keras_transformer.decoding.traced_search import Search, looped
+from keras_transformer.decoding.traced_search import Search, search_traced
 from keras_transformer.inference.answer import Answer
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_ids
@@ -79,11 +79,11 @@ def random_rows(vocabulary: int) -> Rows:
 def answered(model: TranslationModel, rows: Rows) -> list[Answer]:
     """What Keras says."""
     longest = model.network.max_length
-    found = looped(model, [row or [END] for row in rows], Search(START, END), longest)
+    found = search_traced(model, [row or [END] for row in rows], Search(START, END), longest)
     said = [answers[0] if answers else [] for answers in found]
     pairs = [(row, answer) for row, answer in zip(rows, said, strict=True) if answer]
-    scored = iter(Scorer(model)(pairs, START))
-    return [Answer(ids, float(np.mean(next(scored).log_probs)) if ids else 0.0) for ids in said]
+    scored = iter(Scorer(model).log_probs(pairs, START))
+    return [Answer(ids, float(np.mean(next(scored))) if ids else 0.0) for ids in said]
 
 
 def assert_same(found: Sequence[Answer], expected: Sequence[Answer]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import numpy as np
 
-from keras_transformer.inference.backend import LogProbs, Tokens
+from keras_transformer.inference.backend import Encoded, Step
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
@@ -22,7 +22,7 @@ from serving.registry.registry import Models
 from serving.registry.served_version import Model
 from serving.server import Server
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.keras_transformer.inference.fake_backend import FakeRuntime
+from tests.keras_transformer.inference.fake_backend import FakeBackend
 
 LENGTHS = Lengths(whole=0, longest=30)
 UNSPEAKABLE = "☠"  # a text with it fails
@@ -34,7 +34,7 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.train(phrasebook("fr-en", "train", 200), 400, source_lang="fr", target_lang="en")
 
 
-class Echo(FakeRuntime):
+class Echo(FakeBackend):
     """Says its source, the end included. `held`: it takes steps only as they are allowed."""
 
     def __init__(self, slots: int = 8, held: bool = False) -> None:
@@ -46,28 +46,28 @@ class Echo(FakeRuntime):
     def allow(self, steps: int) -> None:
         self._allowed.release(steps)
 
-    def admit(self, sources: Sequence[Sequence[int]]) -> None:
+    def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
         for source in sources:
             if any(source[at : at + len(self._broken)] == self._broken for at in range(len(source))):
                 raise RuntimeError("the secret of the runtime")
         self.encoded.append(list(sources))
-        self.rows += [(list(source), []) for source in sources]
+        return sources
 
-    def step(self) -> tuple[Tokens, LogProbs]:
+    def answer(self, source: Sequence[int]) -> list[int]:
+        return list(source)
+
+    def step(self) -> Step:
         if self._held and not self._allowed.acquire(timeout=20):
             raise TimeoutError
         self.steps += 1
-        said = [self.step_alone(row) for row in range(len(self.rows))]
-        return np.array([token for token, _ in said], np.int32), np.array([p for _, p in said], np.float32)
-
-    def step_alone(self, row: int) -> tuple[int, float]:
-        token = self._next(row)
-        self.rows[row][1].append(token)
-        return token, -token / 1024
+        tokens = [self._next(row) for row in range(len(self.rows))]
+        for (_, decoded), token in zip(self.rows, tokens, strict=True):
+            decoded.append(token)
+        return Step(np.array(tokens, np.int32), np.array([-token / 1024 for token in tokens], np.float32))
 
 
 def echo(
-    name: str = "echo", version: int = 1, runtime: FakeRuntime | None = None, waiting: int = 1024
+    name: str = "echo", version: int = 1, runtime: FakeBackend | None = None, waiting: int = 1024
 ) -> Model:
     engine = Engine(runtime or Echo(), tokenizer().eos_id, waiting).start()
     return Model(name, version, tokenizer(), LENGTHS, 64, "float32", engine, Graph(Path("/dev/null")))

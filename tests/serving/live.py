@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from keras_transformer.inference.requests import End
+from keras_transformer.inference.request import End
 from serving.registry.discovery import open_models, places
 from serving.registry.registry import Models
 from serving.registry.reloader import Versions

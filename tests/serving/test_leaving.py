@@ -5,11 +5,12 @@ import threading
 
 import pytest
 
-from keras_transformer.inference.backend import LogProbs, Tokens
-from keras_transformer.inference.requests import End, QueueFullError, Request
+from keras_transformer.inference.backend import Encoded, Step
+from keras_transformer.inference.queue import QueueFullError
+from keras_transformer.inference.request import End, Request
 from serving.engine.admission import LONG
 from serving.engine.engine import Engine
-from tests.keras_transformer.inference.fake_backend import END, FakeRuntime, answer
+from tests.keras_transformer.inference.fake_backend import END, FakeBackend, answer
 from tests.serving.counts import counts
 from tests.serving.engine.test_engine import Told
 
@@ -17,7 +18,7 @@ from tests.serving.engine.test_engine import Told
 @counts(2_000, 10_000)
 def test_whoever_is_cancelled_and_whenever_no_row_stays_and_one_step_is_wasted_at_most(count: int) -> None:
     rng = random.Random(6)
-    told, runtime = Told(), FakeRuntime(16)
+    told, runtime = Told(), FakeBackend(16)
     engine = Engine(runtime, END, most_waiting=2 * count).start()
     at_cancel: dict[Request, int] = {}
 
@@ -56,7 +57,7 @@ def test_whoever_is_cancelled_and_whenever_no_row_stays_and_one_step_is_wasted_a
           f"{sum(wasted):,} steps wasted")  # fmt: skip
 
 
-class Ticking(FakeRuntime):
+class Ticking(FakeBackend):
     """A step takes a second, and stands still while `going` is not set."""
 
     def __init__(self, slots: int) -> None:
@@ -67,11 +68,11 @@ class Ticking(FakeRuntime):
         self.going.set()
         self.at_step = threading.Event()
 
-    def admit(self, sources: list[list[int]]) -> None:
-        super().admit(sources)
-        self.begun |= {source[0]: self.now for source in sources}
+    def admit(self, encoded: Encoded, copies: int = 1) -> None:
+        super().admit(encoded, copies)
+        self.begun |= {source[0]: self.now for source in encoded}
 
-    def step(self) -> tuple[Tokens, LogProbs]:
+    def step(self) -> Step:
         self.at_step.set()
         assert self.going.wait(60)
         self.now += 1.0

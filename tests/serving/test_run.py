@@ -99,7 +99,7 @@ def test_requests_that_are_not_finished_in_time_are_told_in_the_exit_status(expo
 STUCK = """
 import sys, threading
 from keras_transformer.cli import command
-from keras_transformer.inference.scheduler import session
+from keras_transformer.inference.backends.session import open_session
 import serving.run, serving.registry.reloader
 
 def stuck(found, settings):
@@ -110,7 +110,7 @@ def stuck(found, settings):
 command()
 """
 WAITS = "threading.Event().wait()"
-OPENS = "while True: session(found[0].directory / 'onnx/decoder.onnx')"  # nearly always it is in C++
+OPENS = "while True: open_session(found[0].directory / 'onnx/decoder.onnx')"  # nearly always it is in C++
 
 
 @pytest.mark.parametrize("does", [WAITS, OPENS])

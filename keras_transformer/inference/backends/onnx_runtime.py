@@ -1,37 +1,163 @@
-"""The rows of a version in ONNX Runtime."""
+"""Rows in ONNX Runtime: their caches are written in place, in buffers that never move.
+
+N slots, B rows, S source length, D width, H heads, K head width, L decoder layers, V vocabulary.
+"""
 
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from export.formats.onnx_scheduler_runtime import SchedulerOnnx
-from keras_transformer.inference.backend import LogProbs, Tokens
-from keras_transformer.inference.backends.slots import Slots
-from keras_transformer.text.lengths import longest_answer
+from keras_transformer.inference.backend import Candidates, Encoded, Ids, Step
+
+KINDS: dict[str, type[np.generic]] = {"tensor(float)": np.float32, "tensor(int8)": np.int8}
+
+Arrays = dict[str, NDArray[Any]]
 
 
-class OnnxRuntime:
-    """Buffers for `slots` rows of the longest source there may be; what no row reaches stays untouched."""
+class OnnxBackend:
+    """The encoder and decoder graphs of `keras_transformer.graphs.transformer`.
+
+    The first B slots are taken. Buffers do not move, so one binding for each B is enough.
+
+    Args:
+        encoder: a session of the encoder.
+        decoder: a session of the decoder; one with candidates is needed for beams and prefixes.
+        start_id: the token that every answer starts after.
+        slots: the maximum of B.
+        longest_source: the longest source, in tokens.
+        longest_answer: the longest answer, in tokens.
+        candidates: how many of the likeliest tokens of a row are returned, by a decoder that has them.
+    """
 
     def __init__(
-        self, directory: Path, precision: str, slots: int, start_id: int, max_length: int, threads: int = 1
+        self,
+        encoder: Any,
+        decoder: Any,
+        start_id: int,
+        slots: int,
+        longest_source: int,
+        longest_answer: int,
+        candidates: int = 1,
     ) -> None:
-        """`directory` holds the encoder and the decoder."""
         self.slots = slots
+        self.rows = 0
         self.start_id = start_id
-        graphs = SchedulerOnnx(directory, precision, max_length=max_length, threads=threads)
-        self._encoder = graphs.encoder
-        self._rows = Slots(graphs.decoder, slots, max_length, min(longest_answer(max_length), max_length))
+        self._encoder, self._decoder = encoder, decoder
+        inputs = {value.name: value for value in decoder.get_inputs()}
+        parts = sum(name.startswith("last") for name in inputs)
+        _, heads, _, head = inputs["cache_key_0"].shape
+        kind = KINDS[inputs["cache_key_0"].type]
+        sizes = {"cache": max(2, longest_answer), "memory": max(2, longest_source)}
+        self._caches: Arrays = {
+            name: np.zeros((parts, slots, heads, size, head), kind) for name, size in sizes.items()
+        }
+        self._capacities = {name: np.array(size, np.int32) for name, size in sizes.items()}
+        self._last = np.zeros((parts, slots, 1, heads * head), np.float32)
+        self._token = np.zeros((slots, 1), np.int32)
+        self._position = np.zeros(slots, np.int32)
+        self._memory_position = np.zeros(slots, np.int32)
+        self._log_prob = np.zeros((slots, 1), np.float32)
+        self._candidates = _candidate_buffers(decoder, slots, candidates) if "count" in inputs else None
+        self._count = np.array(self._candidates.highest.shape[1:] if self._candidates else [0])
+        self._bindings: dict[int, Any] = {}
 
-    def admit(self, sources: Sequence[Sequence[int]]) -> None:
-        self._rows.admit(self._encoder.run(None, {"source": np.array(sources, np.int32)}), self.start_id)
+    def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
+        encoded: Encoded = self._encoder.run(None, {"source": np.array(sources, np.int32)})
+        return encoded
 
-    def step(self) -> tuple[Tokens, LogProbs]:
-        return self._rows.step()
+    def admit(self, encoded: Encoded, copies: int = 1) -> None:
+        memory, last = (part if copies == 1 else np.repeat(part, copies, axis=1) for part in encoded)
+        _, rows, _, length, _ = memory.shape
+        new = slice(self.rows, self.rows + rows)
+        self._caches["memory"][:, new, :, :length] = memory
+        self._last[:, new] = last
+        self._memory_position[new] = length - 1
+        self._position[new] = 0
+        self._token[new] = self.start_id
+        self.rows += rows
 
-    def step_alone(self, row: int) -> tuple[int, float]:
-        return self._rows.step_alone(row)
+    def step(self) -> Step:
+        rows = slice(self.rows)
+        binding = self._bindings.get(self.rows)
+        if binding is None:
+            binding = self._bindings[self.rows] = self._bound(rows)
+        return self._run(binding, rows)
+
+    def step_alone(self, row: int) -> Step:
+        rows = slice(row, row + 1)
+        return self._run(self._bound(rows), rows)
+
+    def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
+        self._token[rows, 0] = tokens
+        moved = rows != parents
+        if moved.any():
+            rows, parents = rows[moved], parents[moved]
+            self._position[rows] = self._position[parents]
+            cache, written = self._caches["cache"], self._position[parents].max()
+            cache[:, rows, :, :written] = cache[:, parents, :, :written]
 
     def retire(self, row: int) -> None:
-        self._rows.retire(row)
+        self.rows -= 1
+        if row == self.rows:
+            return
+        written = {"cache": self._position[self.rows], "memory": self._memory_position[self.rows] + 1}
+        for kind, buffer in self._caches.items():
+            buffer[:, row, :, : written[kind]] = buffer[:, self.rows, :, : written[kind]]
+        self._last[:, row] = self._last[:, self.rows]
+        for values in (self._token, self._position, self._memory_position):
+            values[row] = values[self.rows]
+
+    def _run(self, binding: Any, rows: slice) -> Step:
+        self._decoder.run_with_iobinding(binding)
+        self._position[rows] += 1
+        candidates = self._candidates and self._candidates.of(rows)
+        return Step(self._token[rows, 0], self._log_prob[rows, 0], candidates)
+
+    def _bound(self, rows: slice) -> Any:
+        binding = self._decoder.io_binding()
+        inputs: Arrays = {
+            "token": self._token[rows],
+            "position": self._position[rows],
+            "memory_position": self._memory_position[rows],
+        }
+        outputs = self._outputs(rows)
+        if self._candidates:
+            inputs["count"] = self._count
+        for kind, buffer in self._caches.items():
+            inputs[f"{kind}_capacity"] = self._capacities[kind]
+            for part in range(len(buffer)):
+                name = f"{kind}_{part_name(part)}"
+                inputs[name] = outputs[f"{name}_written"] = buffer[part, rows]
+        for part in range(len(self._last)):
+            inputs[f"last_{part_name(part)}"] = self._last[part, rows]
+        for name, values in inputs.items():
+            binding.bind_input(name, *_address(values))
+        for name, values in outputs.items():
+            binding.bind_output(name, *_address(values))
+        return binding
+
+    def _outputs(self, rows: slice) -> Arrays:
+        """Return the buffers of what the decoder says of these rows, other than the caches."""
+        outputs: Arrays = {"next": self._token[rows], "log_prob": self._log_prob[rows]}
+        if self._candidates:
+            outputs |= {name: values[rows] for name, values in self._candidates._asdict().items()}
+        return outputs
+
+
+def _candidate_buffers(decoder: Any, slots: int, count: int) -> Candidates:
+    (vocabulary,) = (value.shape[1] for value in decoder.get_outputs() if value.name == "log_probs")
+    shape = slots, min(count, vocabulary)
+    return Candidates(
+        np.zeros((slots, vocabulary), np.float32), np.zeros(shape, np.float32), np.zeros(shape, np.int64)
+    )
+
+
+def _address(values: NDArray[Any]) -> tuple[Any, ...]:
+    return "cpu", 0, values.dtype.type, values.shape, values.ctypes.data
+
+
+def part_name(part: int) -> str:
+    """Return how the graphs call one of the 2 L keys and values of all layers."""
+    return f"{('key', 'value')[part % 2]}_{part // 2}"

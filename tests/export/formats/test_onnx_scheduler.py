@@ -11,15 +11,16 @@ import pytest
 
 from export.calibration import observed_ranges
 from export.formats.onnx_scheduler import write_scheduler_onnx
-from export.formats.onnx_scheduler_runtime import SchedulerOnnx
+from export.formats.onnx_scheduler_runtime import SchedulerOnnx, open_backend
 from keras_transformer import TranslationModel
 from keras_transformer.decoding.scoring import Scorer
-from keras_transformer.decoding.traced_search import Search, looped
+from keras_transformer.decoding.traced_search import Search, search_traced
 from keras_transformer.graphs.builder import Graph
 from keras_transformer.graphs.int8 import Int8, Range
 from keras_transformer.graphs.precision import Float32
 from keras_transformer.graphs.transformer import encoder
-from keras_transformer.inference.backends.slots import Slots
+from keras_transformer.inference.answer import Answer
+from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.models.network import Network
 from tests.export.weights import enliven
 
@@ -44,7 +45,9 @@ def sources(count: int, longest: int = 20, vocabulary: int = 100) -> list[list[i
 
 def said_by(model: TranslationModel, rows: list[list[int]]) -> list[list[int]]:
     """In TensorFlow."""
-    return [answers[0] if answers else [] for answers in looped(model, rows, Search(START, END), LENGTH)]
+    return [
+        answers[0] if answers else [] for answers in search_traced(model, rows, Search(START, END), LENGTH)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +82,8 @@ def test_it_gives_the_tokens_and_the_scores_of_the_model(settings: dict[str, Any
     rows = sources(80)
     answers = opened(tmp_path).translate_ids(rows)
     assert [answer.ids for answer in answers] == said_by(model, rows)
-    scored = Scorer(model)([(row, answer.ids) for row, answer in zip(rows, answers, strict=True)], START)
-    means = [np.mean(each.log_probs) for each in scored]
+    pairs = [(row, answer.ids) for row, answer in zip(rows, answers, strict=True)]
+    means = [np.mean(log_probs) for log_probs in Scorer(model).log_probs(pairs, START)]
     assert np.allclose([answer.score for answer in answers], means, atol=1e-5)
     assert len({tuple(answer.ids) for answer in answers}) > 3
 
@@ -88,7 +91,7 @@ def test_it_gives_the_tokens_and_the_scores_of_the_model(settings: dict[str, Any
 def test_a_source_of_nothing_but_its_end_has_no_answer(written: Path) -> None:
     rows = [[END], *sources(2), [END]]
     answers = opened(written).translate_ids(rows)
-    assert answers[0] == answers[3] == ([], 0.0)
+    assert answers[0] == answers[3] == Answer([], 0.0)
     assert answers[1:3] == opened(written).translate_ids(rows[1:3])
     assert opened(written).translate_ids([]) == opened(written).translate_ids([])[:0]
 
@@ -105,11 +108,11 @@ def test_an_answer_is_no_longer_than_the_model_allows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_a_memory_is_bit_for_bit_the_same_at_batch_1_7_and_64(written: Path, precision: str) -> None:
-    encode = opened(written, precision).encoder
-    source = np.random.default_rng(1).integers(4, 100, (64, 9)).astype(np.int32)
-    alone = [encode.run(None, {"source": row[None]}) for row in source]
+    backend = open_backend(written, precision, START)(1, 20, 20)
+    source = np.random.default_rng(1).integers(4, 100, (64, 9)).tolist()
+    alone = [backend.encode([row]) for row in source]
     for batch in (7, 64):
-        together = encode.run(None, {"source": source[:batch]})
+        together = backend.encode(source[:batch])
         for row in range(batch):
             for memory, own in zip(together, alone[row], strict=True):
                 assert memory[:, row].tobytes() == own.tobytes()
@@ -120,29 +123,29 @@ def test_a_memory_is_bit_for_bit_the_same_at_batch_1_7_and_64(written: Path, pre
 def test_a_row_is_bit_for_bit_the_same_among_rows_at_other_positions(
     written: Path, precision: str, batch: int
 ) -> None:
-    runtime = opened(written, precision)
+    make_backend = open_backend(written, precision, START)
     rows = sources(batch)
-    encoded = [runtime.encoder.run(None, {"source": np.array([row], np.int32)}) for row in rows]
+    encoded = [make_backend(1, 20, 20).encode([row]) for row in rows]
 
-    def steps(slots: Slots, count: int, heard: list[list[bytes]]) -> None:
+    def steps(backend: OnnxBackend, count: int, heard: list[list[bytes]]) -> None:
         for _ in range(count):
-            tokens, log_probs = slots.step()
-            for row, said in enumerate(heard[: slots.rows]):
+            tokens, log_probs, _ = backend.step()
+            for row, said in enumerate(heard[: backend.rows]):
                 said.append(tokens[row].tobytes() + log_probs[row].tobytes())
 
     alone: list[list[bytes]] = [[] for _ in rows]
     for memory, heard in zip(encoded, alone, strict=True):
-        slots = Slots(runtime.decoder, 1, 20, 20)
-        slots.admit(memory, START)
-        steps(slots, 16, [heard])
+        backend = make_backend(1, 20, 20)
+        backend.admit(memory)
+        steps(backend, 16, [heard])
     together: list[list[bytes]] = [[] for _ in rows]
-    slots = Slots(runtime.decoder, batch, 20, 20)
+    backend = make_backend(batch, 20, 20)
     for memory in encoded[: batch // 2]:
-        slots.admit(memory, START)
-    steps(slots, 5, together)
+        backend.admit(memory)
+    steps(backend, 5, together)
     for memory in encoded[batch // 2 :]:
-        slots.admit(memory, START)
-    steps(slots, 11, together)
+        backend.admit(memory)
+    steps(backend, 11, together)
     for heard, said in zip(alone, together, strict=True):
         assert said == heard[: len(said)]
 
@@ -160,10 +163,9 @@ def test_of_equal_logits_the_first_wins(vocabulary: int, tmp_path: Path) -> None
     model = random_model(vocabulary)
     model.target_embedding.embeddings.assign(np.zeros((vocabulary, 16)))  # every logit is 0
     write_scheduler_onnx(model, tmp_path)
-    runtime = opened(tmp_path)
-    slots = Slots(runtime.decoder, 1, 3, 4)
-    slots.admit(runtime.encoder.run(None, {"source": np.array([[5, 6, END]], np.int32)}), START)
-    tokens, log_probs = slots.step()
+    backend = open_backend(tmp_path, "float32", START)(1, 3, 4)
+    backend.admit(backend.encode([[5, 6, END]]))
+    tokens, log_probs, _ = backend.step()
     assert tokens.tolist() == [0]
     # all are equally likely, and what fills up the last block is none of them
     assert np.allclose(log_probs, -np.log(vocabulary))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import LabelSmoothedCrossEntropy, Tokenizer, TranslationModel, text_batches
-from keras_transformer.decoding.traced_search import Search, looped
+from keras_transformer.decoding.traced_search import Search, search_traced
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import search_ids
 
@@ -30,7 +30,10 @@ def test_it_learns_translates_scores_and_is_saved(tmp_path: Path) -> None:
     assert losses[-1] < losses[0] / 3
     for beam in (1, 3):
         search = Search(START, END, beam)
-        assert search_ids(model, rows, search) == looped(model, rows, search, 24)
+        found = search_ids(model, rows, search)
+        assert [[answer.ids for answer in answers] for answers in found] == search_traced(
+            model, rows, search, 24
+        )
     assert search_ids(model, rows, Search(START, END)) != before
     assert model.translate(["un chien", "deux chats"]) == ["a dog", "two cats"]
 

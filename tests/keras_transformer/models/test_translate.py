@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from keras_transformer import TranslationModel
-from keras_transformer.decoding.traced_search import Search, looped
-from keras_transformer.models.hosted import Packed
+from keras_transformer.decoding.traced_search import Search, search_traced
+from keras_transformer.inference.answer import Answer
+from keras_transformer.models.hosted import HostedModel
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import search_ids, translate_ids, translate_sentences
 from keras_transformer.text.buckets import padded
@@ -67,6 +68,10 @@ def test_the_random_model_is_worth_asking(alone: list[list[int]], rows: list[lis
     assert len({tuple(answer) for answer in alone}) > 20
 
 
+def ids_of(found: list[list[Answer]]) -> list[list[list[int]]]:
+    return [[answer.ids for answer in answers] for answers in found]
+
+
 def spoken(answers: list[list[list[int]]]) -> list[list[int]]:
     return [[number for number in best if number != END] for (best,) in answers]
 
@@ -77,7 +82,7 @@ def test_a_sentence_has_the_same_tokens_alone_and_in_any_batch(
 ) -> None:
     places = np.random.default_rng(count).permutation(len(rows))[:count].tolist()
     together = search_ids(model, [rows[place] for place in places], Search(START, END))
-    assert spoken(together) == [alone[place] for place in places]
+    assert spoken(ids_of(together)) == [alone[place] for place in places]
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 50, 4096])
@@ -85,7 +90,7 @@ def test_the_loop_over_the_layers_says_the_same_in_any_batch(
     model: TranslationModel, rows: list[list[int]], alone: list[list[int]], batch_tokens: int
 ) -> None:
     longest = model.network.max_length
-    together = looped(model, rows, Search(START, END), longest, batch_tokens=batch_tokens)
+    together = search_traced(model, rows, Search(START, END), longest, batch_tokens=batch_tokens)
     assert spoken(together) == alone
 
 
@@ -94,8 +99,8 @@ def test_a_sentence_that_does_not_end_is_cut_at_its_own_limit_in_any_batch(
 ) -> None:
     cut = 0
     for row, (answer,) in zip(rows, search_ids(model, rows, Search(START, END)), strict=True):
-        assert len(answer) <= longest_answer(len(row))
-        cut += answer[-1] != END
+        assert len(answer.ids) <= longest_answer(len(row))
+        cut += answer.ids[-1] != END
     assert cut > 5
 
 
@@ -133,11 +138,11 @@ def test_training_changes_what_is_said_at_once(
     source = padded(rows[:8], max(map(len, rows[:8])))
     trained.compile(optimizer, LabelSmoothedCrossEntropy(), jit_compile=jit_compile)
     trained.optimizer.learning_rate = 0.05
-    said = [search_ids(trained, rows[:20], search)]
+    said = [ids_of(search_ids(trained, rows[:20], search))]
     for _ in range(2):
         trained.fit({"source": source, "target": source[:, ::-1]}, source, verbose=0)
-        said.append(search_ids(trained, rows[:20], search))
-        assert said[-1] == looped(trained, rows[:20], search, longest)
+        said.append(ids_of(search_ids(trained, rows[:20], search)))
+        assert said[-1] == search_traced(trained, rows[:20], search, longest)
     assert said[0] != said[1] != said[2]
 
 
@@ -147,13 +152,13 @@ def test_as_long_as_no_weight_changes_the_weights_are_laid_out_once(model: Trans
     assert own.translate(["Non."]) == said[1:]
     own.set_weights(own.get_weights())  # the same numbers
     assert own.translate(["Merci."]) == said[:1]
-    assert own.derived.get(Packed).made == 2  # the encoder and the decoder
+    assert own.derived.get(HostedModel).graphs_made == 2  # the encoder and the decoder
     bias = own.decoder.blocks[0].feed_forward.outer.bias
     bias.assign_add(8.0 * np.arange(bias.shape[0]))
     assert own.translate(["Merci."]) != said[:1]
     bias.assign_sub(8.0 * np.arange(bias.shape[0]))
     assert own.translate(["Merci."]) == said[:1]
-    assert own.derived.get(Packed).made == 3 * 2
+    assert own.derived.get(HostedModel).graphs_made == 3 * 2
 
 
 def step_by_step(model: TranslationModel, row: list[int], most: int) -> list[int]:
@@ -186,12 +191,13 @@ def test_other_variables_in_the_layers_change_what_is_said(
     model: TranslationModel, rows: list[list[int]], pairs: list[Pair], change: Callable[[Any], None]
 ) -> None:
     own, search, text = model.with_policy("float32"), Search(START, END), pairs[0].source
-    before = search_ids(own, rows[:8], search, 12)
-    looped(own, rows[:2], search, 12)
+    before = ids_of(search_ids(own, rows[:8], search, 12))
+    search_traced(own, rows[:2], search, 12)
     scores = own.hypotheses([text], max_tokens=6)[0][0].log_probs
     change(own)
     stepped = [[step_by_step(own, row, 12)] for row in rows[:8]]
-    assert search_ids(own, rows[:8], search, 12) == looped(own, rows[:8], search, 12) == stepped
+    assert ids_of(search_ids(own, rows[:8], search, 12)) == stepped
+    assert search_traced(own, rows[:8], search, 12) == stepped
     (answer,) = own.hypotheses([text], max_tokens=6)[0]
     given = np.array([[START, *answer.tokens[:5]]], np.int32)
     logits = own({"source": np.array(rows[:1], np.int32), "target": given})
@@ -203,7 +209,7 @@ def test_other_variables_in_the_layers_change_what_is_said(
         for layer in own._flatten_layers():
             if isinstance(layer, keras.layers.Dense):
                 layer.lora_kernel_b.assign(keras.ops.zeros_like(layer.lora_kernel_b))
-        assert search_ids(own, rows[:8], search, 12) == before
+        assert ids_of(search_ids(own, rows[:8], search, 12)) == before
 
 
 def test_graphs_of_float_weights_are_not_made_of_quantized_layers(

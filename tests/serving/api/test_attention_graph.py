@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keras_transformer.inference.requests import QueueFullError
+from keras_transformer.inference.queue import QueueFullError
 from serving.api import attention_graph
 from serving.api.attention_graph import Attended, Attention, Graph
 from tests.serving.echo import run

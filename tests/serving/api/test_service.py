@@ -8,7 +8,7 @@ import grpc
 import pytest
 from grpc import StatusCode
 
-from keras_transformer.inference.requests import QueueFullError
+from keras_transformer.inference.queue import QueueFullError
 from keras_transformer.phrasebook import phrasebook
 from serving.api.errors import InvalidError, Refusal, UnknownModelError, refusal
 from serving.api.limits import Limits

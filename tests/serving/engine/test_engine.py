@@ -4,6 +4,7 @@ import random
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -11,16 +12,17 @@ import pytest
 
 from export.calibration import observed_ranges
 from export.formats.onnx_scheduler import write_scheduler_onnx
-from export.formats.onnx_scheduler_runtime import SchedulerOnnx
+from export.formats.onnx_scheduler_runtime import SchedulerOnnx, open_backend
 from keras_transformer import TranslationModel
 from keras_transformer.graphs.int8 import Int8
-from keras_transformer.inference.backend import LogProbs, Tokens
-from keras_transformer.inference.backends.onnx_runtime import OnnxRuntime
-from keras_transformer.inference.requests import End, QueueFullError, Request
+from keras_transformer.inference.backend import Encoded, Step
+from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
+from keras_transformer.inference.queue import QueueFullError
+from keras_transformer.inference.request import End, Request
 from keras_transformer.models.network import Network
 from keras_transformer.text.lengths import longest_answer
 from serving.engine.engine import Engine, EngineStoppedError
-from tests.keras_transformer.inference.fake_backend import END, FakeRuntime, answer
+from tests.keras_transformer.inference.fake_backend import END, FakeBackend, answer
 from tests.serving.counts import counts
 
 START, LENGTH = 2, 40
@@ -47,7 +49,7 @@ def request(told: Told, *source: int, most: int = 100, **options: object) -> Req
     return Request([*source, END], most, on_end=told, **options)
 
 
-class Held(FakeRuntime):
+class Held(FakeBackend):
     """Stands still before each step until it is let go."""
 
     def __init__(self, slots: int) -> None:
@@ -55,7 +57,7 @@ class Held(FakeRuntime):
         self.steps_allowed = threading.Semaphore(0)
         self.at_step = threading.Semaphore(0)
 
-    def step(self) -> tuple[Tokens, LogProbs]:
+    def step(self) -> Step:
         self.at_step.release()
         assert self.steps_allowed.acquire(timeout=60)
         return super().step()
@@ -64,7 +66,7 @@ class Held(FakeRuntime):
 @counts(5_000, 200_000)
 def test_tagged_requests_get_their_own_answers_while_others_are_cancelled(count: int) -> None:
     rng = random.Random(5)
-    told, engine = Told(), Engine(FakeRuntime(16), END, most_waiting=count).start()
+    told, engine = Told(), Engine(FakeBackend(16), END, most_waiting=count).start()
     requests = []
     for tag in range(count):
         source = [10_000 + tag, *(rng.randrange(10, 90) for _ in range(rng.randrange(6)))]
@@ -193,7 +195,7 @@ def test_between_two_steps_so_many_tokens_are_encoded_and_no_more() -> None:
 
 def test_a_stream_hears_every_token_as_it_is_said() -> None:
     told, heard = Told(), []
-    engine = Engine(FakeRuntime(2), END).start()
+    engine = Engine(FakeBackend(2), END).start()
     each = request(told, 5, 6, on_token=lambda request: heard.append(list(request.tokens)))
     engine.submit(each)
     told.wait_for(1)
@@ -254,13 +256,18 @@ def sources(count: int) -> list[list[int]]:
     return [[*rng.integers(4, 100, rng.integers(1, 15)).tolist(), END] for _ in range(count)]
 
 
+def backend(kind: type[OnnxBackend], version: Path, precision: str, slots: int) -> Any:
+    sessions = open_backend(version, precision, START).args[:2]
+    return kind(*sessions, START, slots, LENGTH, LENGTH)
+
+
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_answers_and_scores_are_bit_for_bit_those_of_a_sentence_alone(version: Path, precision: str) -> None:
     runtime = SchedulerOnnx(version, precision, max_length=LENGTH)
     rows = sources(300)
     alone = [runtime.translate_ids([row])[0] for row in rows]
     told = Told()
-    engine = Engine(OnnxRuntime(version, precision, 13, START, LENGTH), END, prefill_tokens=40).start()
+    engine = Engine(backend(OnnxBackend, version, precision, 13), END, prefill_tokens=40).start()
     requests = [Request(row, min(longest_answer(len(row)), LENGTH), on_end=told) for row in rows]
     for each in requests:
         engine.submit(each)
@@ -270,40 +277,45 @@ def test_answers_and_scores_are_bit_for_bit_those_of_a_sentence_alone(version: P
         assert sum(each.log_probs) / len(each.log_probs) == expected.score
 
 
-class Damaging(OnnxRuntime):
+class Damaging(OnnxBackend):
     """What the decoder reads of this source is no number."""
 
     bad: list[int]
 
-    def admit(self, sources: Sequence[Sequence[int]]) -> None:
-        first = self._rows.rows
-        super().admit(sources)
-        for row, source in enumerate(sources, start=first):
+    def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
+        memory, last = super().encode(sources)
+        for row, source in enumerate(sources):
             if source == self.bad:
-                self._rows._last[:, row] = np.nan
+                last[:, row] = np.nan
+        return [memory, last]
 
 
-class Refusing(OnnxRuntime):
+class Refusing(OnnxBackend):
     """It raises whenever this source is among the rows."""
 
     bad: list[int]
-    held: list[Sequence[int]]
+    coming: Sequence[Sequence[int]] = ()
+    held: Sequence[Sequence[int]] = ()
 
-    def admit(self, sources: Sequence[Sequence[int]]) -> None:
-        super().admit(sources)
-        self.held = [*getattr(self, "held", []), *sources]
+    def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
+        self.coming = sources
+        return super().encode(sources)
+
+    def admit(self, encoded: Encoded, copies: int = 1) -> None:
+        super().admit(encoded, copies)
+        self.held = [*self.held, *self.coming]
 
     def retire(self, row: int) -> None:
         super().retire(row)
         self.held[row] = self.held[-1]
         self.held.pop()
 
-    def step(self) -> tuple[Tokens, LogProbs]:
+    def step(self) -> Step:
         if self.bad in self.held:
             raise RuntimeError("no step")
         return super().step()
 
-    def step_alone(self, row: int) -> tuple[int, float]:
+    def step_alone(self, row: int) -> Step:
         if self.held[row] == self.bad:
             raise RuntimeError("no step alone")
         return super().step_alone(row)
@@ -319,7 +331,7 @@ def test_beside_one_that_the_model_fails_at_the_others_are_exact(
     rows = [row for row in sources(60) if len(row) > 1]
     bad = rows[20]
     alone = [SchedulerOnnx(version, precision, max_length=LENGTH).translate_ids([row])[0] for row in rows]
-    runtime, told = kind(version, precision, 8, START, LENGTH), Told()
+    runtime, told = backend(kind, version, precision, 8), Told()
     runtime.bad = bad
     requests = [Request(row, min(longest_answer(len(row)), LENGTH), on_end=told) for row in rows]
     engine = Engine(runtime, END).start()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from export.artifact.manifest import Version, open_version
-from keras_transformer.inference.backend import Runtime
-from keras_transformer.inference.backends.saved_model import TensorFlowRuntime
-from keras_transformer.inference.requests import End, Request
+from keras_transformer.inference.backend import Backend
+from keras_transformer.inference.backends.saved_model import SavedModelBackend
+from keras_transformer.inference.request import End, Request
 from serving.engine.engine import Engine
 from serving.registry.discovery import open_models, places
 from serving.registry.served_version import EngineSettings, ModelError, load_model
@@ -27,11 +27,11 @@ def version(tmp_path_factory: pytest.TempPathFactory) -> Version:
 
 
 @pytest.fixture
-def runtime(version: Version) -> Runtime:
-    return TensorFlowRuntime(version.directory, 3, version.tokenizer.bos_id)
+def runtime(version: Version) -> Backend:
+    return SavedModelBackend(version.directory, version.tokenizer.bos_id, 3)
 
 
-def test_golden_sentences_come_and_go_and_each_has_its_answer(version: Version, runtime: Runtime) -> None:
+def test_golden_sentences_come_and_go_and_each_has_its_answer(version: Version, runtime: Backend) -> None:
     longest = version.manifest.limits.source_tokens
     requests = [
         Request(each.source_ids, min(2 * len(each.source_ids) + 10, longest)) for each in version.golden
@@ -45,14 +45,14 @@ def test_golden_sentences_come_and_go_and_each_has_its_answer(version: Version, 
         assert sum(request.log_probs) / len(request.tokens) == pytest.approx(golden.score, abs=1e-5)
 
 
-def test_a_row_alone_goes_a_step_on_and_the_others_stand_still(version: Version, runtime: Runtime) -> None:
+def test_a_row_alone_goes_a_step_on_and_the_others_stand_still(version: Version, runtime: Backend) -> None:
     first, second, third = [each for each in version.golden if len(each.target_ids) > 3][:3]
     for golden in (first, second, third):
-        runtime.admit([golden.source_ids])
-    assert runtime.step()[0].tolist() == [each.target_ids[0] for each in (first, second, third)]
-    assert [runtime.step_alone(1)[0] for _ in range(2)] == list(second.target_ids[1:3])
+        runtime.admit(runtime.encode([golden.source_ids]))
+    assert runtime.step().tokens.tolist() == [each.target_ids[0] for each in (first, second, third)]
+    assert [int(runtime.step_alone(1).tokens[0]) for _ in range(2)] == list(second.target_ids[1:3])
     runtime.retire(1)
-    said = np.array([runtime.step()[0] for _ in range(2)])
+    said = np.array([runtime.step().tokens for _ in range(2)])
     assert said.T.tolist() == [list(each.target_ids[1:3]) for each in (first, third)]
 
 

@@ -1,0 +1,99 @@
+"""Decoding of many sources at once: where one ends, the next one begins."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, islice
+
+from keras_transformer.inference.answer import Answer
+from keras_transformer.inference.backend import Backend, Encoded
+from keras_transformer.inference.batch import Batch
+from keras_transformer.inference.partition import run_partitioned
+from keras_transformer.inference.request import End, Request
+from keras_transformer.text.lengths import longest_answer
+
+SLOTS = 64  # rows of a worker; more are no faster
+ENCODED_TOKENS = 384  # source tokens encoded at once; the results of more leave the processor's cache
+
+Rows = Sequence[Sequence[int]]
+#: slots, longest source, longest answer, candidates of a row -> the backend of one worker.
+MakeBackend = Callable[[int, int, int, int], Backend]
+
+
+class DecodingError(RuntimeError):
+    """A source that could not be decoded, and why."""
+
+
+class Decoder:
+    """Decodes rows of source ids, each with the result that it has alone.
+
+    Args:
+        make_backend: creates the backend of a worker for the sizes that it needs.
+        end_id: the token that ends a sentence.
+        max_length: the longest answer, in tokens.
+        workers: threads that decode at the same time, each with a backend of its own.
+        slots: rows that a worker decodes together.
+    """
+
+    def __init__(
+        self, make_backend: MakeBackend, end_id: int, max_length: int, workers: int = 1, slots: int = SLOTS
+    ) -> None:
+        self.make_backend = make_backend
+        self.end_id, self.max_length = end_id, max_length
+        self.workers, self.slots = workers, slots
+
+    def search(
+        self, rows: Rows, beam: int = 1, length_penalty: float = 1.0, prefixes: Rows | None = None
+    ) -> list[list[Answer]]:
+        """Return the answers to each row of source ids, best first.
+
+        Args:
+            rows: source ids, each with its end id. A row of nothing else has no answer.
+            beam: the width of the search; 1 is greedy.
+            length_penalty: scores are divided by the length of the answer to this power.
+            prefixes: ids that the answer to each row begins with.
+
+        Raises:
+            DecodingError: a row that the backend could not decode.
+        """
+        requests = [
+            Request(
+                source,
+                min(longest_answer(len(source)), self.max_length),
+                beam=beam,
+                length_penalty=length_penalty,
+                prefix=() if prefixes is None else prefixes[index],
+            )
+            for index, source in enumerate(rows)
+        ]
+        wanted = [request for request in requests if list(request.source) not in ([], [self.end_id])]
+        run_partitioned(self._decode, wanted, self.workers)
+        return [request.answers for request in requests]
+
+    def translate_ids(self, rows: Rows) -> list[Answer]:
+        """Return the greedy answer to each row of source ids, each with its end id."""
+        return [answers[0] if answers else Answer([], 0.0) for answers in self.search(rows)]
+
+    def _decode(self, requests: list[Request], stop: threading.Event) -> None:
+        """Decode the requests, longest source first."""
+        beam = requests[0].beam
+        slots = beam * max(1, min(self.slots // beam, len(requests)))
+        backend = self.make_backend(slots, len(requests[0].source), requests[0].max_tokens, 2 * beam)
+        batch = Batch(backend, self.end_id)
+        waiting = _encoded(backend, requests)
+        while not stop.is_set():
+            for request, encoded in islice(waiting, batch.free // beam):
+                batch.place([request], encoded)
+            if not batch:
+                break
+            for request in batch.step(0.0).ended:
+                if request.end is End.FAILED:
+                    raise DecodingError(f"a source of {len(request.source)} tokens: {request.error}")
+
+
+def _encoded(backend: Backend, requests: list[Request]) -> Iterator[tuple[Request, Encoded]]:
+    """Each request with its encoding. Sources of one length are encoded together."""
+    for length, group in groupby(requests, key=lambda request: len(request.source)):
+        while alike := list(islice(group, max(1, ENCODED_TOKENS // length))):
+            parts = backend.encode([request.source for request in alike])
+            for index, request in enumerate(alike):
+                yield request, [part[:, index : index + 1] for part in parts]

@@ -1,0 +1,61 @@
+"""Many sources through the graphs of a model: each gets the answer that it would get alone."""
+
+import threading
+from functools import partial
+from typing import Any
+
+import pytest
+
+from keras_transformer import TranslationModel
+from keras_transformer.decoding.traced_search import Search, search_traced
+from keras_transformer.graphs.precision import Float32
+from keras_transformer.graphs.transformer import candidate_decoder, encoder
+from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
+from keras_transformer.inference.backends.session import open_session
+from keras_transformer.inference.decoder import Decoder
+from tests.keras_transformer.inference.conftest import END, LONGEST
+
+START = 2
+
+
+@pytest.fixture(scope="module")
+def sessions(model: TranslationModel) -> list[Any]:
+    return [open_session(bytes(make(model, Float32()))) for make in (encoder, candidate_decoder)]
+
+
+def decoder(sessions: list[Any], max_length: int = LONGEST, **options: int) -> Decoder:
+    return Decoder(partial(OnnxBackend, *sessions, START), END, max_length, **options)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+@pytest.mark.parametrize("slots", [1, 5, 64])
+def test_however_many_work_at_once_a_source_has_the_answer_it_has_alone(
+    sessions: list[Any], rows: list[list[int]], workers: int, slots: int
+) -> None:
+    alone = [decoder(sessions).translate_ids([row])[0] for row in rows]
+    together = decoder(sessions, workers=workers, slots=slots)
+    assert together.translate_ids(rows) == alone  # the scores too, bit for bit
+    assert together.translate_ids(rows[:3]) == alone[:3]
+    assert together.translate_ids([]) == []
+
+
+def test_an_answer_begins_as_it_is_told_and_ends_at_its_limit_as_in_the_loop_over_the_layers(
+    model: TranslationModel, sessions: list[Any], rows: list[list[int]]
+) -> None:
+    begins = [[], [7], [8, 9, 10, 11], [5, END], [6] * 9]
+    prefixes = [begins[place % len(begins)] for place in range(len(rows))]
+    expected = search_traced(model, rows, Search(START, END), 6, prefixes)
+    found = decoder(sessions, 6, workers=2).search(rows, prefixes=prefixes)
+    assert [[answer.ids for answer in answers] for answers in found] == expected
+    assert all(
+        answer.ids[: len(begin)] == begin[:6] for (answer,), begin in zip(found, prefixes, strict=True)
+    )
+
+
+def test_one_worker_that_fails_ends_the_others_and_is_told(
+    sessions: list[Any], rows: list[list[int]]
+) -> None:
+    before = threading.active_count()
+    with pytest.raises(Exception, match="indices element out of data bounds"):
+        decoder(sessions, workers=2, slots=1).translate_ids([[100, END], *rows])
+    assert threading.active_count() == before
