@@ -239,8 +239,8 @@ def _served(models: Path) -> Iterator[int]:
 def _models(path: Path) -> Any:
     """Open a directory of versions, or a model that has not been exported."""
     from serving.registry.discovery import open_models, places
-    from serving.registry.registry import Models
-    from serving.registry.served_version import EngineSettings, Model
+    from serving.registry.registry import Registry
+    from serving.registry.served_version import EngineSettings, ServedVersion
 
     if path.is_dir():
         return open_models(places(path), EngineSettings())
@@ -254,7 +254,7 @@ def _models(path: Path) -> Any:
     tokenizer, longest = model.tokenizer, model.network.max_length
     runtime = OnnxRuntime(path.parent, "float32", 4, tokenizer.bos_id, longest)
     engine = Engine(runtime, tokenizer.eos_id).start()
-    return Models([Model("model", 1, tokenizer, model.lengths, longest, "float32", engine, None)])
+    return Registry([ServedVersion("model", 1, tokenizer, model.lengths, longest, "float32", engine, None)])
 
 
 def _always(counted: Sequence[Parts]) -> list[set[CodeType]]:

@@ -19,7 +19,7 @@ from keras_transformer.graphs.transformer import decoder, encoder
 from keras_transformer.inference.backend import Encoded, Step
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend, part_name
 from keras_transformer.inference.backends.session import open_session
-from keras_transformer.inference.decoder import Decoder
+from keras_transformer.inference.hosted_decoder import Decoder
 from keras_transformer.models.translation import TranslationModel
 
 ROWS = 8  # decoded together: the caches of more take memory

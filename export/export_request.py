@@ -9,7 +9,7 @@ from export.formats.registry import check_installed
 
 
 @dataclass(frozen=True)
-class Request:
+class ExportRequest:
     """The formats of a version. Every problem is reported at once."""
 
     formats: tuple[str, ...]

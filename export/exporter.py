@@ -17,15 +17,15 @@ from export.artifact.leftovers import making_alone
 from export.artifact.manifest import (
     FORMAT,
     Languages,
-    Limits,
+    LengthLimits,
     Manifest,
     SpecialIds,
     Version,
     Vocabulary,
     open_version,
 )
-from export.artifact.quality_card import Card, Machine, Scored, sizes
-from export.export_request import Origin, Request
+from export.artifact.quality_card import Machine, QualityCard, Scored, sizes
+from export.export_request import ExportRequest, Origin
 from export.formats.writers import Writer, writers
 from export.golden_answers import golden_answers
 from export.golden_sentences import Chosen
@@ -50,7 +50,7 @@ class ExportError(ValueError):
 def export_version(
     model: TranslationModel,
     output: Path,
-    request: Request,
+    request: ExportRequest,
     sentences: Chosen,
     origin: Origin,
     tell: Tell,
@@ -115,7 +115,7 @@ def _remove_empty_folders(directory: Path) -> None:
 def _manifest(
     model: TranslationModel,
     tokenizer: Tokenizer,
-    request: Request,
+    request: ExportRequest,
     golden: Sequence[Golden],
     origin: Origin,
     directory: Path,
@@ -129,11 +129,11 @@ def _manifest(
         network=model.network,
         vocabulary=Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),
         special_ids=SpecialIds(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id),
-        limits=Limits.of(model.network),
+        limits=LengthLimits.of(model.network),
         lengths=origin.lengths,
         formats=request.precisions(),
         versions=_versions(),
-        quality=Card(
+        quality=QualityCard(
             corpus=origin.corpus,
             pairs=origin.pairs,
             parameters=model.network.parameters(model.source_vocabulary, model.target_vocabulary),

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from export.artifact.golden import Golden
-from export.golden_sentences import Sentence
+from export.golden_sentences import SourceSentence
 from keras_transformer.decoding.traced_search import Loop, Search, search_traced
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.buckets import padded
@@ -22,7 +22,7 @@ Rows = Sequence[Sequence[int]]
 
 
 def golden_answers(
-    model: TranslationModel, tokenizer: Tokenizer, sentences: Sequence[Sentence]
+    model: TranslationModel, tokenizer: Tokenizer, sentences: Sequence[SourceSentence]
 ) -> list[Golden]:
     """The greedy answers of a float32 model, with their scores, and how near they came to being others.
 

@@ -10,7 +10,7 @@ CALIBRATION = 32
 Item = TypeVar("Item")
 
 
-class Sentence(NamedTuple):
+class SourceSentence(NamedTuple):
     """A text, and a right translation if one is known."""
 
     source: str
@@ -20,11 +20,11 @@ class Sentence(NamedTuple):
 class Chosen(NamedTuple):
     """What an export needs of sentences."""
 
-    golden: list[Sentence]
-    calibration: list[Sentence]
+    golden: list[SourceSentence]
+    calibration: list[SourceSentence]
 
 
-def chosen(sentences: Iterable[Sentence], count: int, tokenizer: Tokenizer) -> Chosen:
+def chosen(sentences: Iterable[SourceSentence], count: int, tokenizer: Tokenizer) -> Chosen:
     """`count` golden ones, or all. One that says nothing to the model has no answer, and is left out."""
     given = list(sentences)
     encoded = tokenizer.encode_source([each.source for each in given])

@@ -29,11 +29,11 @@ _SETTINGS = {
 }
 
 
-class AskError(RuntimeError):
+class ReplyError(RuntimeError):
     """A runtime that could not be asked, and why."""
 
 
-class Asked(NamedTuple):
+class Reply(NamedTuple):
     """What came of it."""
 
     ids: list[list[int]] | None  # the answers, of a runtime that takes ids
@@ -48,7 +48,7 @@ def ask(
     max_length: int,
     rows: Sequence[Sequence[int]],
     texts: Sequence[str],
-) -> Asked:
+) -> Reply:
     """The answers to rows of source ids, and to their texts. However this ends, its process ends with it."""
     question = {
         "name": name,
@@ -67,16 +67,16 @@ def ask(
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise AskError(f"{name} gave no answer for {MOST_SECONDS:,.0f} seconds, and was ended") from None
+        raise ReplyError(f"{name} gave no answer for {MOST_SECONDS:,.0f} seconds, and was ended") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
-        raise AskError(f"{name} failed with status {done.returncode}: " + " | ".join(said))
+        raise ReplyError(f"{name} failed with status {done.returncode}: " + " | ".join(said))
     found = json.loads(done.stdout)
     if "error" in found:
-        raise AskError(found["error"])
+        raise ReplyError(found["error"])
     if len(found["scores"]) != len(rows):
-        raise AskError(f"{name} gave {len(found['scores'])} answers to {len(rows)} sentences")
-    return Asked(**found)
+        raise ReplyError(f"{name} gave {len(found['scores'])} answers to {len(rows)} sentences")
+    return Reply(**found)
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from export.formats.registry import installed, open_runtime
 from keras_transformer.cores import usable_cores
 
 
-class Said(NamedTuple):
+class Translated(NamedTuple):
     """The translation of one text."""
 
     text: str
@@ -33,8 +33,11 @@ class Translator:
             name, version.directory, version.tokenizer, self._longest, usable_cores()
         )
 
-    def translate(self, texts: Sequence[str]) -> list[Said]:
+    def translate(self, texts: Sequence[str]) -> list[Translated]:
         """In the order given. A text that says nothing has an answer of no tokens."""
         answers = self._runtime.translate_ids(self._tokenizer.encode_source(texts, self._longest))
         said = self._tokenizer.decode_target([answer.ids for answer in answers])
-        return [Said(text, len(answer.ids), answer.score) for text, answer in zip(said, answers, strict=True)]
+        return [
+            Translated(text, len(answer.ids), answer.score)
+            for text, answer in zip(said, answers, strict=True)
+        ]

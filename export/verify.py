@@ -13,7 +13,7 @@ from export.artifact.layout import RuntimeName
 from export.artifact.manifest import Version
 from export.artifact.quality_card import Agreement
 from export.golden_sentences import evenly
-from export.isolated import Asked, AskError, ask
+from export.isolated import Reply, ReplyError, ask
 
 MOST_SCORE_DIFFERENCE = 1e-4
 MOST_BLEU_LOST = 1.0
@@ -60,7 +60,7 @@ def certificate(version: Version, tell: Callable[[str], None], at_float32: int |
         try:
             asked = ask(name, version.directory, version.manifest.limits.source_tokens, ids, texts)
             said = version.tokenizer.decode_target(asked.ids) if asked.ids else asked.texts or []
-        except AskError as error:
+        except ReplyError as error:
             broken.append(str(error))
             continue
         except ValueError as error:
@@ -74,7 +74,7 @@ def certificate(version: Version, tell: Callable[[str], None], at_float32: int |
     return Certificate(tuple(rows), tuple(differences), tuple(broken))
 
 
-def _row(name: RuntimeName, sentences: Sequence[Golden], asked: Asked, said: Sequence[str]) -> Agreement:
+def _row(name: RuntimeName, sentences: Sequence[Golden], asked: Reply, said: Sequence[str]) -> Agreement:
     same = [place for place, each in enumerate(sentences) if _says(asked, place, each)]
     near_ties = sum(each.near_tie for place, each in enumerate(sentences) if not _says(asked, place, each))
     direct = asked.texts
@@ -95,7 +95,7 @@ def _row(name: RuntimeName, sentences: Sequence[Golden], asked: Asked, said: Seq
     )
 
 
-def _says(asked: Asked, place: int, golden: Golden) -> bool:
+def _says(asked: Reply, place: int, golden: Golden) -> bool:
     """Whether its answer is the model's: in every token, or in its text where it tells no tokens."""
     if asked.ids is not None:
         return tuple(asked.ids[place]) == golden.target_ids
@@ -115,7 +115,7 @@ def _bleu(sentences: Sequence[Golden], said: Sequence[str]) -> tuple[float, floa
 
 
 def _differences(
-    name: RuntimeName, sentences: Sequence[Golden], asked: Asked, said: Sequence[str]
+    name: RuntimeName, sentences: Sequence[Golden], asked: Reply, said: Sequence[str]
 ) -> list[Difference]:
     return [
         Difference(name.runtime, each.source, each.target, said[place], each.margin)

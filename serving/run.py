@@ -11,8 +11,8 @@ from serving.api.limits import Limits
 from serving.daemon import in_daemon
 from serving.observability.traces import traces
 from serving.registry.discovery import open_models, places
-from serving.registry.registry import Models, listed
-from serving.registry.reloader import Versions
+from serving.registry.registry import Registry, listed
+from serving.registry.reloader import Reloader
 from serving.registry.served_version import EngineSettings
 from serving.security.listening import Security
 from serving.server import Server
@@ -68,7 +68,7 @@ async def serve(
         await asyncio.wait([opening, waiting], return_when=asyncio.FIRST_COMPLETED)
         if opening.done():
             models = opening.result()
-            versions = Versions(root, settings, models, found)
+            versions = Reloader(root, settings, models, found)
             await versions.pin()
             await server.open(models)
             for line in _described(models):
@@ -106,7 +106,7 @@ def _signals() -> asyncio.Event:
     return going
 
 
-def _described(models: Models) -> list[str]:
+def _described(models: Registry) -> list[str]:
     """A line for each version."""
     lines = []
     for name, versions in listed(models):

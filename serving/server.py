@@ -9,14 +9,14 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from serving.api.entry import Front
-from serving.api.gate import Door
+from serving.api.gate import Gate
 from serving.api.limits import Limits
 from serving.api.service import TranslationService
 from serving.grpc.handlers import SERVICE, handlers
 from serving.observability import access_log
 from serving.observability.metrics import Metrics
 from serving.observability.traces import Traces
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from serving.security.listening import Security
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Server:
     ) -> None:
         """`traces`: where a span of each request goes."""
         self._security = security
-        self._door = Door()
+        self._door = Gate()
         self._limits = limits
         self._service = TranslationService(limits)
         self._metrics = Metrics(lambda: self._service.models)
@@ -93,7 +93,7 @@ class Server:
         self._http = Site(application(*routes, accepts))
         return await self._http.start(host, port, tls)
 
-    async def open(self, models: Models) -> None:
+    async def open(self, models: Registry) -> None:
         """Requests are taken; the models are warm, and are the server's from now on."""
         self._service.models = models
         self._door.open()
@@ -120,7 +120,7 @@ class Server:
         await asyncio.to_thread(self._service.models.stop, LAST_WORDS)
         return done
 
-    async def _watch(self, models: Models) -> None:
+    async def _watch(self, models: Registry) -> None:
         healthy = True
         while True:
             if models.healthy is not healthy:

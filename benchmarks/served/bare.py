@@ -7,11 +7,11 @@ import grpc
 
 from keras_transformer.inference.request import Request
 from serving.grpc.handlers import SERVICE
-from serving.registry.served_version import Model
+from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire
 
 
-async def start_bare(model: Model, texts: Iterable[str]) -> tuple[grpc.aio.Server, int]:
+async def start_bare(model: ServedVersion, texts: Iterable[str]) -> tuple[grpc.aio.Server, int]:
     """-> the server, which knows the ids of these texts and answers with nothing, and its port."""
     loop = asyncio.get_running_loop()
     known = {text: model.requests([text])[0] for text in texts}

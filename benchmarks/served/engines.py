@@ -11,10 +11,10 @@ from keras_transformer.inference.request import End, Request
 from keras_transformer.text.lengths import longest_answer
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
-from serving.api.attention_graph import Graph
-from serving.engine.admission import Pace
+from serving.api.attention_graph import AttentionGraph
+from serving.engine.admission import LatencyEstimate
 from serving.engine.engine import Engine
-from serving.registry.served_version import Model
+from serving.registry.served_version import ServedVersion
 
 if TYPE_CHECKING:
     from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
@@ -24,7 +24,7 @@ GATHERING = 0.002  # seconds that a batch which is not full waits for others
 WITHOUT_LIMIT = 2**20  # tokens that are read before a step: a batch is read as a whole
 
 
-def model(name: str, version: Version, precision: str, rows: int, queue: int) -> Model:
+def model(name: str, version: Version, precision: str, rows: int, queue: int) -> ServedVersion:
     """A version with the engine of that name, which runs."""
     manifest, tokenizer = version.manifest, version.tokenizer
     longest = manifest.limits.source_tokens
@@ -41,11 +41,11 @@ def model(name: str, version: Version, precision: str, rows: int, queue: int) ->
         else:
             engine = Static(_Staying(backend), tokenizer.eos_id, queue)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
-    attention = Graph(version.path(f"{ONNX}/attention.onnx"))
-    return Model("model", 1, tokenizer, lengths, longest, precision, engine.start(), attention)
+    attention = AttentionGraph(version.path(f"{ONNX}/attention.onnx"))
+    return ServedVersion("model", 1, tokenizer, lengths, longest, precision, engine.start(), attention)
 
 
-class OfBatches(Pace):
+class OfBatches(LatencyEstimate):
     """Where all wait for the last one, an answer takes the same time whatever its length."""
 
     def left(self, seconds: float, rows: int, tokens: int = 1, answered: bool = True) -> None:

@@ -19,8 +19,8 @@ from texts import SEED, TEXTS, drawn
 
 from export.artifact.manifest import Version, open_version
 from serving.api.limits import Limits
-from serving.registry.registry import Models
-from serving.registry.served_version import Model
+from serving.registry.registry import Registry
+from serving.registry.served_version import ServedVersion
 from serving.server import Server
 
 
@@ -43,7 +43,7 @@ async def _serve(options: argparse.Namespace) -> None:
     made = model(options.side, version, options.precision, options.rows, options.queue)
     server = Server(Limits())
     port = await server.start("127.0.0.1", 0)
-    await server.open(Models([made]))
+    await server.open(Registry([made]))
     bare, bare_port = await start_bare(made, drawn(version, TEXTS, SEED))
     print(json.dumps([port, bare_port]), flush=True)
     while line := await asyncio.to_thread(sys.stdin.readline):
@@ -53,7 +53,7 @@ async def _serve(options: argparse.Namespace) -> None:
     await server.drain(0)
 
 
-def _direct(made: Model, version: Version, count: int) -> float:
+def _direct(made: ServedVersion, version: Version, count: int) -> float:
     """From ids to ids."""
     seconds = []
     for text in drawn(version, count, SEED):

@@ -23,9 +23,9 @@ def export_untrained(preset: str, directory: Path, formats: tuple[str, ...]) -> 
     """
     from export.artifact.manifest import LearnedLengths
     from export.artifact.quality_card import Pairs
-    from export.export_request import Origin, Request
+    from export.export_request import ExportRequest, Origin
     from export.exporter import export_version
-    from export.golden_sentences import Chosen, Sentence
+    from export.golden_sentences import Chosen, SourceSentence
     from keras_transformer import Tokenizer
     from keras_transformer.text.corpus import Pair
 
@@ -40,11 +40,11 @@ def export_untrained(preset: str, directory: Path, formats: tuple[str, ...]) -> 
     model = smallest.untrained(preset, tokenizer)
     counts = np.geomspace(*WORDS, sentence_count).round().astype(int)  # all lengths, for others to draw from
     rng.shuffle(counts)
-    sentences = [Sentence(" ".join(rng.choice(words, count))) for count in counts]
+    sentences = [SourceSentence(" ".join(rng.choice(words, count))) for count in counts]
     _let_it_end(model, tokenizer.encode_source([each.source for each in sentences[:FITTED]]))
     lengths = LearnedLengths(0, 200, 0)
     origin = Origin("nothing", Pairs(sentence_count, sentence_count), lengths)
-    request = Request(formats, quantize="int8")
+    request = ExportRequest(formats, quantize="int8")
     export_version(
         model, directory, request, Chosen(sentences, sentences[:32]), origin, tell=lambda line: None
     )

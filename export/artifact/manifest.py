@@ -22,7 +22,7 @@ from export.artifact.layout import (
     TOKENIZER,
     RuntimeName,
 )
-from export.artifact.quality_card import Card
+from export.artifact.quality_card import QualityCard
 from export.artifact.schema import RecordError, parsed, record, shown
 from keras_transformer.models.network import Network
 from keras_transformer.text.lengths import longest_answer
@@ -71,7 +71,7 @@ class SpecialIds:
 
 
 @dataclass(frozen=True)
-class Limits:
+class LengthLimits:
     """Of n source tokens an answer has answer_factor * n + answer_extra at most. A longer source is cut."""
 
     source_tokens: int
@@ -80,7 +80,7 @@ class Limits:
     answer_extra: int
 
     @classmethod
-    def of(cls, network: Network) -> "Limits":
+    def of(cls, network: Network) -> "LengthLimits":
         """What the rule in decoding.lengths comes to."""
         extra = longest_answer(0)
         return cls(network.max_length, network.max_length, longest_answer(1) - extra, extra)
@@ -105,11 +105,11 @@ class Manifest:
     network: Network
     vocabulary: Vocabulary
     special_ids: SpecialIds
-    limits: Limits
+    limits: LengthLimits
     lengths: LearnedLengths
     formats: dict[str, tuple[str, ...]]  # the precisions of each
     versions: dict[str, str]  # of the tools that made it
-    quality: Card
+    quality: QualityCard
     files: dict[str, Sum]  # all but the manifest
 
     def __post_init__(self) -> None:
@@ -133,7 +133,7 @@ class Manifest:
                 raise ValueError
         except ValueError:
             problems.append(f"created must be a time with its zone; got {shown(self.created)}")
-        expected = Limits.of(self.network)
+        expected = LengthLimits.of(self.network)
         if self.limits != expected:
             problems.append(
                 f"limits must be {_values(expected)} for this network; got {_values(self.limits)}"

@@ -60,7 +60,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Card:
+class QualityCard:
     """Kept in the manifest."""
 
     corpus: str | None  # what it was trained on, as far as that is known

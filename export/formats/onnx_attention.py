@@ -12,7 +12,7 @@ from export.formats.tf2onnx_graphs.convert import Value, from_tensorflow, start_
 from keras_transformer.models.translation import PAD_ID, TranslationModel
 
 
-class Attended(NamedTuple):
+class AttentionOutputs(NamedTuple):
     """What the file gives."""
 
     encoder: Any  # (layers, B, H, S, S): how much each source position takes from each other one
@@ -29,13 +29,13 @@ def write_attention_onnx(model: TranslationModel, path: Path) -> None:
     """
     start_id, _ = start_and_end(model)
 
-    def attended(source: Any, target: Any) -> Attended:
+    def attended(source: Any, target: Any) -> AttentionOutputs:
         start = tf.fill([tf.shape(target)[0], 1], start_id)
         read = tf.concat([start, target], axis=1)[:, :-1]
         logits, attention = model.attend({"source": source, "target": read})
         log_probs = tf.gather(tf.nn.log_softmax(logits), target, batch_dims=2)
         encoder, decoder, cross = (tf.stack(kind) for kind in attention)
-        return Attended(encoder, decoder, cross, tf.where(target == PAD_ID, 0.0, log_probs))
+        return AttentionOutputs(encoder, decoder, cross, tf.where(target == PAD_ID, 0.0, log_probs))
 
     network, source, target = model.network, "source_length", "target_length"
     inputs = [Value("source", tf.int32, ("batch", source)), Value("target", tf.int32, ("batch", target))]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.backends.session import open_session
-from keras_transformer.inference.decoder import Decoder
+from keras_transformer.inference.hosted_decoder import Decoder
 
 SUFFIXES = {"float32": "", "int8": ".int8"}
 

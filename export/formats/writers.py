@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from export.artifact.layout import CTRANSLATE2, ONNX, TEXT_ONNX
-from export.export_request import Request
+from export.export_request import ExportRequest
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -21,7 +21,7 @@ class Writer(NamedTuple):
     write: Callable[[TranslationModel, Path], None]  # into a version directory
 
 
-def writers(request: Request, tokenizer: Tokenizer, calibration: Sequence[str]) -> Iterator[Writer]:
+def writers(request: ExportRequest, tokenizer: Tokenizer, calibration: Sequence[str]) -> Iterator[Writer]:
     """Those of what is asked for. int8 is calibrated on these texts."""
     onnx = "onnx" in request.formats
     if onnx:

@@ -26,7 +26,7 @@ from keras_transformer.text.corpus import (
 from keras_transformer.text.visible import visible
 
 
-class Lines:
+class LineReader:
     """The lines of a file, a pipe or a terminal, without their ends, as they come.
 
     In memory are the lines that were taken last, and one whose end has not come.
@@ -127,7 +127,7 @@ class Lines:
 
 def read_lines(path: Path) -> Iterator[str]:
     """All the lines of a file, or with - of standard input."""
-    with Lines.of(path) as lines:
+    with LineReader.of(path) as lines:
         while taken := lines.take(2**16):
             yield from taken
 

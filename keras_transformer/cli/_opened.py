@@ -17,7 +17,7 @@ from keras_transformer.text.sentences import Lengths, Parts
 
 if TYPE_CHECKING:
     from export.artifact.manifest import Version
-    from export.translator import Said
+    from export.translator import Translated
     from keras_transformer.text.tokenizer import Tokenizer
 
 ONLY_A_RUN = {"beam": 1, "length_penalty": 1.0, "max_tokens": None, "json": False}
@@ -107,12 +107,12 @@ def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str
         )
 
 
-def _text(line: Parts, found: "list[Said]") -> str:
+def _text(line: Parts, found: "list[Translated]") -> str:
     """What is printed of a line. A blank line stays one."""
     return line.joined([each.text for each in found]) if line.texts else ""
 
 
-def _scored(line: Parts, found: "list[Said]") -> str:
+def _scored(line: Parts, found: "list[Translated]") -> str:
     """The same behind its score: that of all its tokens, as if they were one answer."""
     tokens = sum(each.tokens for each in found)
     total = sum(each.score * each.tokens for each in found)

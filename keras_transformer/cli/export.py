@@ -21,8 +21,8 @@ from keras_transformer.files import check_writable
 from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
-    from export.export_request import Origin, Request
-    from export.golden_sentences import Sentence
+    from export.export_request import ExportRequest, Origin
+    from export.golden_sentences import SourceSentence
     from keras_transformer.models.translation import TranslationModel
     from keras_transformer.text.sentences import Lengths
 
@@ -82,14 +82,16 @@ def run(arguments: argparse.Namespace) -> None:
     _export(arguments, request, sentences, model)
 
 
-def _request(arguments: argparse.Namespace) -> "Request":
-    from export.export_request import Request
+def _request(arguments: argparse.Namespace) -> "ExportRequest":
+    from export.export_request import ExportRequest
     from export.formats.registry import LibraryError
 
     if arguments.golden_reference and not arguments.golden:
         arguments.misused("--golden-reference is the translation of --golden: give that as well")
     try:
-        request = Request(tuple(arguments.format.split(",")), arguments.quantize, arguments.with_tokenizer)
+        request = ExportRequest(
+            tuple(arguments.format.split(",")), arguments.quantize, arguments.with_tokenizer
+        )
     except ValueError as error:
         arguments.misused(str(error))
     try:
@@ -99,8 +101,8 @@ def _request(arguments: argparse.Namespace) -> "Request":
     return request
 
 
-def _sentences(arguments: argparse.Namespace, valid: Path) -> "Iterator[Sentence]":
-    from export.golden_sentences import Sentence
+def _sentences(arguments: argparse.Namespace, valid: Path) -> "Iterator[SourceSentence]":
+    from export.golden_sentences import SourceSentence
     from keras_transformer.text.corpus import CorpusError, read_parallel
     from keras_transformer.training.run_directory import Run, RunError
 
@@ -108,19 +110,19 @@ def _sentences(arguments: argparse.Namespace, valid: Path) -> "Iterator[Sentence
         if arguments.golden is None:
             pairs = Run(valid.parent).read_pairs(valid.name)
         elif arguments.golden_reference is None:
-            yield from map(Sentence, read_lines(arguments.golden))
+            yield from map(SourceSentence, read_lines(arguments.golden))
             return
         else:
             pairs = read_parallel([arguments.golden], [arguments.golden_reference])
-        yield from (Sentence(*pair) for pair in pairs)
+        yield from (SourceSentence(*pair) for pair in pairs)
     except (CorpusError, RunError) as error:
         raise CommandError(str(error)) from error
 
 
 def _export(
     arguments: argparse.Namespace,
-    request: "Request",
-    sentences: "list[Sentence]",
+    request: "ExportRequest",
+    sentences: "list[SourceSentence]",
     model: "TranslationModel",
 ) -> None:
     from export.golden_sentences import chosen

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from keras_transformer.cli._address import Address, path_or_address
 from keras_transformer.cli._answers import Form, Translate, configure_answers
-from keras_transformer.cli._lines import Lines, interrupt_held_back, write_line
+from keras_transformer.cli._lines import LineReader, interrupt_held_back, write_line
 from keras_transformer.cli._opened import Opened, opened
 from keras_transformer.cli._remote import (
     configure_remote,
@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Chunks of lines in, as many lines out; what is printed is never lost."""
-    with Lines.of(arguments.input) as lines, ready(arguments) as model:
+    with LineReader.of(arguments.input) as lines, ready(arguments) as model:
         where = " from the terminal; Ctrl-D ends" if lines.from_terminal else " ..."
         print(visible(f"Translating{model.languages}{model.runtime}{where}"), file=sys.stderr, flush=True)
         if lines.waiting():
@@ -79,7 +79,7 @@ def ready(arguments: argparse.Namespace) -> AbstractContextManager[Opened]:
     return nullcontext(opened(arguments))
 
 
-def chunks(lines: Lines) -> Iterator[list[str]]:
+def chunks(lines: LineReader) -> Iterator[list[str]]:
     """What is there, in the order it came: soon a first few lines, then enough for good batches."""
     most = FIRST_CHUNK
     while chunk := lines.take(most):
@@ -126,7 +126,7 @@ class Progress:
     Where the results go to a terminal they are what is seen to move.
     """
 
-    def __init__(self, lines: Lines, longest: int) -> None:
+    def __init__(self, lines: LineReader, longest: int) -> None:
         self._lines, self._longest = lines, longest
         self._done = self._divided = 0
         self._worked = 0.0  # seconds; waiting for input is none of it

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_transformer.inference.backend import Backend, Candidates, Encoded, Step
-from keras_transformer.inference.beam import BeamSearch
-from keras_transformer.inference.greedy import GreedySearch
+from keras_transformer.inference.beam_search import BeamSearch
+from keras_transformer.inference.greedy_search import GreedySearch
 from keras_transformer.inference.request import End, Request
 from keras_transformer.inference.strategy import Choices, Move, Strategy
 

@@ -22,7 +22,7 @@ from keras_transformer.graphs.transformer import candidate_decoder, decoder, enc
 from keras_transformer.inference.answer import Answer
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.backends.session import open_session
-from keras_transformer.inference.decoder import Decoder, Rows
+from keras_transformer.inference.hosted_decoder import Decoder, Rows
 from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.models.translation import TranslationModel
 

@@ -8,7 +8,7 @@ from keras_transformer.decoding.scoring import Scorer
 from keras_transformer.decoding.traced_search import Search, search_traced
 from keras_transformer.inference.alignment import aligned
 from keras_transformer.inference.answer import Answer
-from keras_transformer.inference.decoder import Rows
+from keras_transformer.inference.hosted_decoder import Rows
 from keras_transformer.models.hosted import HostedModel, refusal
 from keras_transformer.models.inputs import check_search, texts_of
 from keras_transformer.models.translation import TranslationModel

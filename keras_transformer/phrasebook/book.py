@@ -20,7 +20,7 @@ from keras_transformer.phrasebook.frames import (
 )
 from keras_transformer.phrasebook.frames.fixed import KNOWN, PHRASES, fixed
 from keras_transformer.phrasebook.lexicon import clock
-from keras_transformer.phrasebook.sentence import Frame, Sentence
+from keras_transformer.phrasebook.sentence import Frame, SentencePair
 from keras_transformer.text.corpus import Pair
 
 DIRECTIONS = ("fr-en", "en-fr")
@@ -51,7 +51,7 @@ def _shuffled(size: int, random: Random) -> Iterator[int]:
         yield chosen
 
 
-def _sentences(frame: Frame, direction: str, split: str, random: Random) -> Iterator[Sentence]:
+def _sentences(frame: Frame, direction: str, split: str, random: Random) -> Iterator[SentencePair]:
     """The frame's sentences that belong to this direction and split."""
     for index in _shuffled(frame.size, random):
         sentence = frame.at(index)
@@ -61,7 +61,7 @@ def _sentences(frame: Frame, direction: str, split: str, random: Random) -> Iter
             yield sentence
 
 
-def _mixed(direction: str, split: str, seed: int) -> Iterator[Sentence]:
+def _mixed(direction: str, split: str, seed: int) -> Iterator[SentencePair]:
     """Sentences of all frames by weight; a frame that has said everything drops out."""
     random = Random(f"{direction} {split} {seed}")
     voices = [
@@ -118,6 +118,6 @@ def learned_whole(direction: str) -> list[Pair]:
     return [_pair(phrase, direction) for phrase in PHRASES if phrase.both or direction == "fr-en"]
 
 
-def _pair(sentence: Sentence, direction: str) -> Pair:
+def _pair(sentence: SentencePair, direction: str) -> Pair:
     french_english = Pair(sentence.french, sentence.english)
     return french_english if direction == "fr-en" else Pair(*reversed(french_english))

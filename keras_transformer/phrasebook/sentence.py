@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from keras_transformer.phrasebook.grammar import english, french
 
 
-class Sentence(NamedTuple):
+class SentencePair(NamedTuple):
     """French, English, and whether English alone leads back to this French."""
 
     french: str
@@ -22,7 +22,7 @@ class Frame:
 
     weight: float
     slots: tuple[Sequence[Any], ...]
-    fill: Callable[..., Sentence | None]
+    fill: Callable[..., SentencePair | None]
 
     @property
     def size(self) -> int:
@@ -33,7 +33,7 @@ class Frame:
         """The same sentences of other words, weighed by themselves."""
         return Frame(weight, slots, self.fill)
 
-    def at(self, index: int) -> Sentence | None:
+    def at(self, index: int) -> SentencePair | None:
         """The combination with this number, None if it makes no sense."""
         words = []
         for slot in self.slots:
@@ -42,11 +42,11 @@ class Frame:
         return self.fill(*words)
 
 
-def frame(weight: float, *slots: Sequence[Any]) -> Callable[[Callable[..., Sentence | None]], Frame]:
+def frame(weight: float, *slots: Sequence[Any]) -> Callable[[Callable[..., SentencePair | None]], Frame]:
     """Make a frame of the function below it."""
     return lambda fill: Frame(weight, slots, fill)
 
 
-def say(french_words: str, english_words: str, both: bool = True) -> Sentence:
+def say(french_words: str, english_words: str, both: bool = True) -> SentencePair:
     """Both sides spelled out: elided, contracted, a or an, with their capitals."""
-    return Sentence(french.write(french_words), english.write(english_words), both)
+    return SentencePair(french.write(french_words), english.write(english_words), both)

@@ -59,7 +59,7 @@ class CleaningRules:
             raise ValueError("cleaning rules: " + "; ".join(problems))
 
 
-class Example(NamedTuple):
+class DroppedPair(NamedTuple):
     """A dropped pair, its text shortened; number counts the pairs of the corpus from 1."""
 
     number: int
@@ -74,13 +74,13 @@ class CleaningReport:
     read: int = 0
     kept: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
-    examples: dict[str, list[Example]] = field(default_factory=dict)
+    examples: dict[str, list[DroppedPair]] = field(default_factory=dict)
 
     def drop(self, reason: str, pair: Pair) -> None:
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
         examples = self.examples.setdefault(reason, [])
         if len(examples) < EXAMPLES:
-            examples.append(Example(self.read, _shortened(pair.source), _shortened(pair.target)))
+            examples.append(DroppedPair(self.read, _shortened(pair.source), _shortened(pair.target)))
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""

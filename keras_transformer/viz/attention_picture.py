@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
-from keras_transformer.viz.heads import Choice, Heads, Kind
+from keras_transformer.viz.heads import AttentionKind, Choice, Heads
 from keras_transformer.viz.pictures import INK, PAPER, WEIGHTS, attention_picture, png
 
 CELL, WIDEST = 0.15, 2.6  # a weight, and a head, which has smaller weights where they are many
@@ -53,7 +53,7 @@ def drawable(tokens: Sequence[str]) -> list[str]:
 class _Mosaic:
     """The chosen heads of a kind in one array, layers below each other, and its size."""
 
-    def __init__(self, kind: Kind, choice: Choice) -> None:
+    def __init__(self, kind: AttentionKind, choice: Choice) -> None:
         self.name = kind.name
         self.layers = [choice.layer] if choice.layer else list(range(1, kind.layers + 1))
         self.heads = [choice.head] if choice.head else list(range(1, kind.heads + 1))

@@ -24,7 +24,7 @@ _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 @dataclass(frozen=True)
-class Kind:
+class AttentionKind:
     """The heads of one kind: weights (L, H, from, to), and the tokens of both axes.
 
     `situations` says of each position that looks where in the text it stands.
@@ -51,7 +51,7 @@ class Heads:
 
     text: str
     translation: str
-    kinds: dict[str, Kind]
+    kinds: dict[str, AttentionKind]
     cut: tuple[str, ...] = ()
 
 
@@ -63,7 +63,7 @@ class Choice:
     layer: int | None = None
     head: int | None = None
 
-    def of(self, heads: Heads) -> dict[str, Kind]:
+    def of(self, heads: Heads) -> dict[str, AttentionKind]:
         """The kinds chosen; each has the layer and the head, or the choice is refused."""
         kinds = {self.kind: heads.kinds[self.kind]} if self.kind else heads.kinds
         for kind in kinds.values():
@@ -101,9 +101,9 @@ def heads_of(model: "TranslationModel", text: str, target: str | None = None) ->
     says = readable(tokenizer.pieces_target(shown), [special.get(number, "") for number in shown])
     written = tuple(f"has read {one}, says {other}" for one, other in zip(reads, says, strict=True))
     kinds = (
-        Kind(KINDS["input-input"], encoder, sources, sources, ("",) * len(sources)),
-        Kind(KINDS["output-output"], decoder, reads, reads, written),
-        Kind(KINDS["input-output"], cross, says, sources, written),
+        AttentionKind(KINDS["input-input"], encoder, sources, sources, ("",) * len(sources)),
+        AttentionKind(KINDS["output-output"], decoder, reads, reads, written),
+        AttentionKind(KINDS["input-output"], cross, says, sources, written),
     )
     translation = tokenizer.decode_target([said])[0] if target is None else target
     return Heads(text, translation, dict(zip(KINDS, kinds, strict=True)), tuple(cut))

@@ -62,7 +62,7 @@ nav.addEventListener("click", ({target}) => {
 
 
 @dataclass(frozen=True)
-class Sentence:
+class ScoredSentence:
     """A line of the files, what was made of it, and its chrF; the other system's too, if there is one."""
 
     line: int
@@ -127,7 +127,7 @@ def page(
     return document("The worst sentences", body, "evaluate", _STYLE, _SCRIPT)
 
 
-def worst(sentences: Sequence[Sentence], limit: int = LIMIT) -> list[Sentence]:
+def worst(sentences: Sequence[ScoredSentence], limit: int = LIMIT) -> list[ScoredSentence]:
     """So many of the lowest chrF, and as many that are most behind the other system; the lowest first."""
     lowest = sorted(sentences, key=lambda each: each.chrf)
     behind = sorted((each for each in sentences if each.ahead < 0), key=lambda each: each.ahead)
@@ -141,7 +141,7 @@ def _sentences(
     translations: Sequence[str],
     others: Sequence[str] | None,
     lowercase: bool,
-) -> list[Sentence]:
+) -> list[ScoredSentence]:
     check_pairs(translations, references)
     if sources is not None and len(sources) != len(references):
         raise ValueError(
@@ -159,7 +159,7 @@ def _sentences(
         nothing if others is None else others,
         other_chrf,
     )
-    return [Sentence(line, *row) for line, row in enumerate(zip(*columns, strict=True), start=1)]
+    return [ScoredSentence(line, *row) for line, row in enumerate(zip(*columns, strict=True), start=1)]
 
 
 def _summary(sentences: int, exact: int, shown: int, compared: bool) -> str:
@@ -191,7 +191,7 @@ def _scores(scores: Sequence[Score], compared: Sequence[Comparison], names: tupl
 <small>More is better, but of TER less.<br>{signatures}</small>"""
 
 
-def _item(each: Sentence, names: tuple[str, str], lowercase: bool) -> str:
+def _item(each: ScoredSentence, names: tuple[str, str], lowercase: bool) -> str:
     reference, translation = _cut(each.reference), _cut(each.translation)
     lost, wrong = differences(reference, translation, lowercase)
     cells = [] if each.source is None else [("Source", _marked(_cut(each.source), (), ""))]

@@ -43,7 +43,7 @@ class Attended(NamedTuple):
         return FLOAT_BYTES * (self.encoder.size + self.decoder.size + self.cross.size)
 
 
-class Graph:
+class AttentionGraph:
     """attention.onnx of a version: loaded when it is first asked, even if the directory is gone by then."""
 
     def __init__(self, path: Path) -> None:
@@ -64,14 +64,14 @@ class Graph:
         return Attended(source, target, encoder[:, 0], decoder[:, 0], cross[:, 0])
 
 
-class Attention:
+class AttentionQueue:
     """Who asks for it, one after the other: in one thread, which goes on where a caller does not wait."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "attention")
         self._room = BoundedSemaphore(MOST_WAITING)
 
-    async def __call__(self, graph: Graph, source: Sequence[int], target: Sequence[int]) -> Attended:
+    async def __call__(self, graph: AttentionGraph, source: Sequence[int], target: Sequence[int]) -> Attended:
         """Of a source and an answer, each with its end; or QueueFullError."""
         if not self._room.acquire(blocking=False):
             raise QueueFullError(f"{MOST_WAITING} sentences are waiting for attention")

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from google.rpc.code_pb2 import Code
 
 from keras_transformer.inference.request import Request
-from serving.api.job import Asked
-from serving.registry.served_version import Model
+from serving.api.job import Job
+from serving.registry.served_version import ServedVersion
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 @dataclass(eq=False)
-class Visit:
+class CallContext:
     """Times are time.monotonic's, which is the engine's clock as well."""
 
     method: str
@@ -28,7 +28,7 @@ class Visit:
     seconds: float = 0.0  # until it was answered
     code: Code.ValueType = Code.OK
     trace_id: str = ""
-    asked: list[Asked] = field(default_factory=list)  # the texts that came as far as to an engine
+    asked: list[Job] = field(default_factory=list)  # the texts that came as far as to an engine
     segments: Counter[Code.ValueType] = field(default_factory=Counter)  # how those of a batch ended
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class Visit:
         return self.remaining is not None and time.monotonic() >= self.began + self.remaining
 
     @property
-    def model(self) -> Model | None:
+    def model(self) -> ServedVersion | None:
         """Whom it has asked, if it came so far."""
         return self.asked[0].model if self.asked else None
 
@@ -89,10 +89,10 @@ class Visit:
         return (request for asked in self.asked for request in asked.requests)
 
 
-_current: ContextVar[Visit | None] = ContextVar("visit", default=None)
+_current: ContextVar[CallContext | None] = ContextVar("visit", default=None)
 
 
-def follow(asked: Asked) -> None:
+def follow(asked: Job) -> None:
     """What becomes of this text is told of the visit that it is part of."""
     visit = _current.get()
     if visit is not None:

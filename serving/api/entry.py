@@ -6,26 +6,26 @@ from time import monotonic
 
 from google.rpc.code_pb2 import Code
 
-from serving.api.context import Visit
+from serving.api.context import CallContext
 from serving.api.errors import RefusedError, refusal
-from serving.api.gate import Door
+from serving.api.gate import Gate
 
-Observer = Callable[[Visit], None]
+Observer = Callable[[CallContext], None]
 
 
 class Front:
     """Observers are called in the event loop once a request is over, in their order: they must be quick."""
 
-    def __init__(self, door: Door, observers: Sequence[Observer]) -> None:
+    def __init__(self, door: Gate, observers: Sequence[Observer]) -> None:
         self._door = door
         self._observers = observers
 
     @contextmanager
     def visited(
         self, method: str, protocol: str, remaining: float | None = None, traceparent: str = ""
-    ) -> Iterator[Visit]:
+    ) -> Iterator[CallContext]:
         """One request; whatever goes wrong comes out as a RefusedError, but a cancellation as it is."""
-        visit = Visit(method, protocol, remaining, traceparent)
+        visit = CallContext(method, protocol, remaining, traceparent)
         try:
             with self._door.entered(), visit:
                 yield visit

@@ -9,7 +9,7 @@ from serving.registry.users import Users
 LOOKS, PAUSE = 10, 0.01  # so often, after so many seconds each, nobody has come
 
 
-class Door:
+class Gate:
     """Shut at first. Used from one event loop."""
 
     def __init__(self) -> None:

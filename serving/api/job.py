@@ -10,7 +10,7 @@ from keras_transformer.text.sentences import Parts
 from serving.api.errors import InvalidError, UnansweredError
 from serving.api.limits import Limits
 from serving.api.partial_text import settled
-from serving.registry.served_version import Model
+from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire
 
 PRIORITIES = {
@@ -28,18 +28,23 @@ def priority(options: wire.Options) -> int:
     return PRIORITIES[options.priority]
 
 
-class Said(NamedTuple):
+class Partial(NamedTuple):
     """What the model has said so far."""
 
     tokens: list[list[int]]  # of the first parts; the last of these may go on
     whole: bool
 
 
-class Asked:
+class Job:
     """One text. Made and followed in the event loop; the engine's thread tells it what has changed."""
 
     def __init__(
-        self, model: Model, parts: Parts, options: wire.Options, deadline: float | None, limits: Limits
+        self,
+        model: ServedVersion,
+        parts: Parts,
+        options: wire.Options,
+        deadline: float | None,
+        limits: Limits,
     ) -> None:
         """`deadline`: by the engine's clock."""
         self.model = model
@@ -65,14 +70,14 @@ class Asked:
                 if request.end is None:
                     self.model.engine.cancel(request)
 
-    async def answered(self) -> Said:
+    async def answered(self) -> Partial:
         """All of it."""
         async for said in self.followed():
             if said.whole:
                 break
         return said
 
-    async def followed(self) -> AsyncIterator[Said]:
+    async def followed(self) -> AsyncIterator[Partial]:
         """What there is at first, and whenever there is more."""
         while True:
             self._changed.clear()
@@ -82,7 +87,7 @@ class Asked:
                 return
             await self._changed.wait()
 
-    def said(self) -> Said:
+    def said(self) -> Partial:
         """The answers of the parts in their order, as far as they have come and count."""
         found: list[list[int]] = []
         left = self._most_tokens
@@ -93,12 +98,12 @@ class Asked:
             if not left:
                 break
             if end is None:
-                return Said(found, whole=False)
+                return Partial(found, whole=False)
             if end not in (End.STOP, End.LENGTH):
                 raise UnansweredError(end)
-        return Said(found, whole=True)
+        return Partial(found, whole=True)
 
-    def text(self, said: Said) -> str:
+    def text(self, said: Partial) -> str:
         """What of it will not change any more."""
         tokenizer = self.model.tokenizer
         if said.whole and len(said.tokens) == len(self.requests):
@@ -107,7 +112,7 @@ class Asked:
         last = last if said.whole else list(settled(tokenizer, last))
         return self.parts.begun(tokenizer.decode_target([*whole, last]))
 
-    def finish_reason(self, said: Said) -> "wire.FinishReason":
+    def finish_reason(self, said: Partial) -> "wire.FinishReason":
         """Of an answer that is whole."""
         end = self.model.tokenizer.eos_id
         ended = all(
@@ -118,7 +123,7 @@ class Asked:
             return wire.FINISH_REASON_STOP
         return wire.FINISH_REASON_LENGTH
 
-    def log_probs(self, said: Said) -> list[float]:
+    def log_probs(self, said: Partial) -> list[float]:
         """Of each token of an answer that is whole."""
         pairs = zip(said.tokens, self.requests, strict=False)
         return [each for tokens, request in pairs for each in request.log_probs[: len(tokens)]]

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from serving.api.attention_graph import Attended, Weights
-from serving.api.job import Asked, Said
-from serving.registry.registry import Models
-from serving.registry.served_version import Model
+from serving.api.job import Job, Partial
+from serving.registry.registry import Registry
+from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire
 
 
-def translation(asked: Asked, said: Said) -> wire.Translation:
+def translation(asked: Job, said: Partial) -> wire.Translation:
     """An answer that is whole, without what has to be asked for."""
     return wire.Translation(
         text=asked.text(said),
@@ -24,12 +24,12 @@ def translation(asked: Asked, said: Said) -> wire.Translation:
     )
 
 
-def add_tokens(answer: wire.Translation, asked: Asked, said: Said) -> None:
+def add_tokens(answer: wire.Translation, asked: Job, said: Partial) -> None:
     """What the model said."""
     answer.tokens.extend(_tokens(asked.model, [each for tokens in said.tokens for each in tokens]))
 
 
-def add_scores(answer: wire.Translation, asked: Asked, said: Said) -> None:
+def add_scores(answer: wire.Translation, asked: Job, said: Partial) -> None:
     """How likely it was; its tokens are there."""
     log_probs = asked.log_probs(said)
     for token, log_prob in zip(answer.tokens, log_probs, strict=True):
@@ -38,7 +38,7 @@ def add_scores(answer: wire.Translation, asked: Asked, said: Said) -> None:
         answer.score = sum(log_probs) / len(log_probs)
 
 
-def add_alignment(answer: wire.Translation, asked: Asked, attended: Sequence[Attended]) -> None:
+def add_alignment(answer: wire.Translation, asked: Job, attended: Sequence[Attended]) -> None:
     """Which source token each token looks at; its tokens are there."""
     for part in attended:
         targets, sources = len(answer.alignment), len(answer.source_tokens)
@@ -47,7 +47,7 @@ def add_alignment(answer: wire.Translation, asked: Asked, attended: Sequence[Att
         answer.source_tokens.extend(_source_tokens(asked.model, part.source))
 
 
-def attended_part(model: Model, part: Attended) -> wire.AttendedPart:
+def attended_part(model: ServedVersion, part: Attended) -> wire.AttendedPart:
     """All its weights."""
     return wire.AttendedPart(
         source=_source_tokens(model, part.source),
@@ -58,7 +58,9 @@ def attended_part(model: Model, part: Attended) -> wire.AttendedPart:
     )
 
 
-def listed_model(models: Models, name: str, versions: Sequence[tuple[int, Model | str]]) -> wire.Model:
+def listed_model(
+    models: Registry, name: str, versions: Sequence[tuple[int, ServedVersion | str]]
+) -> wire.Model:
     """A model with those of its versions that answer, and those that were refused."""
     found = wire.Model(name=name)
     if name in models.names:
@@ -80,12 +82,12 @@ def listed_model(models: Models, name: str, versions: Sequence[tuple[int, Model 
     return found
 
 
-def _tokens(model: Model, ids: Sequence[int]) -> list[wire.Token]:
+def _tokens(model: ServedVersion, ids: Sequence[int]) -> list[wire.Token]:
     pieces = model.tokenizer.pieces_target(ids)
     return [wire.Token(id=number, piece=piece) for number, piece in zip(ids, pieces, strict=True)]
 
 
-def _source_tokens(model: Model, ids: Sequence[int]) -> list[wire.Token]:
+def _source_tokens(model: ServedVersion, ids: Sequence[int]) -> list[wire.Token]:
     pieces = model.tokenizer.pieces_source(ids)
     return [wire.Token(id=number, piece=piece) for number, piece in zip(ids, pieces, strict=True)]
 

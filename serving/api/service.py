@@ -7,10 +7,10 @@ from dataclasses import asdict
 from functools import cache, partial
 
 from keras_transformer.text.sentences import divided
-from serving.api.attention_graph import Attended, Attention
+from serving.api.attention_graph import Attended, AttentionQueue
 from serving.api.context import count_segment, follow
 from serving.api.errors import InvalidError, refusal
-from serving.api.job import Asked, Said, priority
+from serving.api.job import Job, Partial, priority
 from serving.api.limits import Limits
 from serving.api.messages import (
     add_alignment,
@@ -20,8 +20,8 @@ from serving.api.messages import (
     listed_model,
     translation,
 )
-from serving.registry.registry import Models, listed
-from serving.registry.served_version import Model
+from serving.registry.registry import Registry, listed
+from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire
 
 SHORT = 500  # characters: to divide a text of so many takes less than a few milliseconds
@@ -32,9 +32,9 @@ class TranslationService:
 
     def __init__(self, limits: Limits) -> None:
         """`models` has to be there before the first request is."""
-        self.models = Models([])
+        self.models = Registry([])
         self._limits = limits
-        self._attention = Attention()
+        self._attention = AttentionQueue()
 
     async def translate(
         self, request: wire.TranslateRequest, remaining: float | None
@@ -101,7 +101,9 @@ class TranslationService:
             limits=wire.Limits(**asdict(self._limits)),
         )
 
-    async def _asked(self, model: Model, text: str, options: wire.Options, remaining: float | None) -> Asked:
+    async def _asked(
+        self, model: ServedVersion, text: str, options: wire.Options, remaining: float | None
+    ) -> Job:
         deadline = None if remaining is None else time.monotonic() + remaining
         self._limits.check_text(text)
         short = len(text) <= SHORT
@@ -116,15 +118,15 @@ class TranslationService:
             parts = divided(text, count, model.lengths)
         else:  # nobody else waits meanwhile
             parts = await asyncio.to_thread(divided, text, count, model.lengths)
-        asked = Asked(model, parts, options, deadline, self._limits)
+        asked = Job(model, parts, options, deadline, self._limits)
         follow(asked)
         return asked
 
-    def _found(self, options: wire.Options) -> Model:
+    def _found(self, options: wire.Options) -> ServedVersion:
         return self.models.find(options.model, options.version)
 
     async def _translated(
-        self, model: Model, text: str, options: wire.Options, remaining: float | None
+        self, model: ServedVersion, text: str, options: wire.Options, remaining: float | None
     ) -> wire.Translation:
         asked = await self._asked(model, text, options, remaining)
         with asked.asking():
@@ -132,7 +134,7 @@ class TranslationService:
         return await self._translation(asked, said, options)
 
     async def _segment(
-        self, model: Model, text: str, options: wire.Options, remaining: float | None
+        self, model: ServedVersion, text: str, options: wire.Options, remaining: float | None
     ) -> wire.Segment:
         try:
             segment = wire.Segment(translation=await self._translated(model, text, options, remaining))
@@ -142,7 +144,7 @@ class TranslationService:
         return segment
 
     async def _translation(
-        self, asked: Asked, said: Said, options: wire.Options, attended: list[Attended] | None = None
+        self, asked: Job, said: Partial, options: wire.Options, attended: list[Attended] | None = None
     ) -> wire.Translation:
         found = translation(asked, said)
         if options.scores or options.alignment:
@@ -153,7 +155,7 @@ class TranslationService:
             add_alignment(found, asked, attended or await self._attended(asked, said))
         return found
 
-    async def _attended(self, asked: Asked, said: Said) -> list[Attended]:
+    async def _attended(self, asked: Job, said: Partial) -> list[Attended]:
         """Of each part that says something."""
         graph = asked.model.attention
         if graph is None:

@@ -11,10 +11,10 @@ import grpc
 from serving.client.calls import (
     CHANNEL,
     Attempts,
-    Batch,
     ClientClosedError,
     Options,
     Retries,
+    TextBatch,
     TranslationError,
     batches,
     failure,
@@ -125,7 +125,7 @@ class AsyncClient:
     ) -> None:
         await self.close()
 
-    async def _batch(self, batch: Batch) -> list[wire.Translation]:
+    async def _batch(self, batch: TextBatch) -> list[wire.Translation]:
         async def ask(left: float | None) -> list[wire.Translation]:
             batch.take(await self._stub.BatchTranslate(batch.request(), timeout=left, metadata=self._known))
             return batch.found

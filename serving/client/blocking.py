@@ -10,10 +10,10 @@ import grpc
 from serving.client.calls import (
     CHANNEL,
     Attempts,
-    Batch,
     ClientClosedError,
     Options,
     Retries,
+    TextBatch,
     TranslationError,
     batches,
     failure,
@@ -127,7 +127,7 @@ class Client:
     ) -> None:
         self.close()
 
-    def _batch(self, batch: Batch) -> list[wire.Translation]:
+    def _batch(self, batch: TextBatch) -> list[wire.Translation]:
         def ask(left: float | None) -> list[wire.Translation]:
             batch.take(self._stub.BatchTranslate(batch.request(), timeout=left, metadata=self._known))
             return batch.found

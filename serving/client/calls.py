@@ -110,7 +110,7 @@ class Attempts:
         return pause
 
 
-class Batch:
+class TextBatch:
     """Texts that are sent together, until each has its translation."""
 
     def __init__(self, texts: Sequence[str], options: wire.Options) -> None:
@@ -146,17 +146,17 @@ class Batch:
             raise min(errors, key=lambda error: error.passes)
 
 
-def batches(texts: Sequence[str], options: wire.Options) -> Iterator[Batch]:
+def batches(texts: Sequence[str], options: wire.Options) -> Iterator[TextBatch]:
     """As many texts as a message should have."""
     begin = characters = 0
     for place, text in enumerate(texts):
         full = place - begin == BATCH_TEXTS or characters + len(text) > BATCH_CHARACTERS
         if full and place > begin:
-            yield Batch(texts[begin:place], options)
+            yield TextBatch(texts[begin:place], options)
             begin, characters = place, 0
         characters += len(text)
     if begin < len(texts):
-        yield Batch(texts[begin:], options)
+        yield TextBatch(texts[begin:], options)
 
 
 def failure(error: Any) -> TranslationError:

@@ -4,7 +4,7 @@ RECENT = 0.05  # what the last answer counts beside those before it
 LONG = 1.5  # times the usual: few answers take longer
 
 
-class Pace:
+class LatencyEstimate:
     """Of one batch, from those who leave it."""
 
     def __init__(self) -> None:

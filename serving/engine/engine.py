@@ -12,7 +12,7 @@ from keras_transformer.inference.backend import Backend
 from keras_transformer.inference.batch import Batch
 from keras_transformer.inference.queue import Queue, QueueFullError
 from keras_transformer.inference.request import End, Request
-from serving.engine.admission import Pace
+from serving.engine.admission import LatencyEstimate
 from serving.engine.niceness import give_way
 from serving.engine.statistics import Histogram
 
@@ -68,7 +68,7 @@ class Engine:
         self.counts = Counts()
         self._batch = Batch(backend, end_id)
         self._queue = Queue(most_waiting)
-        self._pace = Pace()
+        self._pace = LatencyEstimate()
         self._prefill_tokens = prefill_tokens
         self._together = max(1, backend.slots // TOGETHER)
         self._clock = clock

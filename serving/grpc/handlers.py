@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import grpc
 from google.protobuf.message import Message
 
-from serving.api.context import Visit
+from serving.api.context import CallContext
 from serving.api.entry import Front
 from serving.api.errors import Refusal, RefusedError
 from serving.api.service import TranslationService
@@ -27,7 +27,7 @@ _CODES = {code.value[0]: code for code in grpc.StatusCode}
 def handlers(service: TranslationService, front: Front) -> grpc.GenericRpcHandler:
     """They parse for themselves: gRPC would tell a damaged message as UNKNOWN, with Python's own words."""
 
-    def visited(name: str, context: Context) -> AbstractContextManager[Visit]:
+    def visited(name: str, context: Context) -> AbstractContextManager[CallContext]:
         return front.visited(name, "grpc", context.time_remaining(), _traceparent(context))
 
     def one(name: str, kind: type[Request], method: Method[Request, Awaitable[Message]]) -> Any:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from serving.api.errors import InvalidError
-from serving.registry.registry import Models
-from serving.registry.served_version import Model
+from serving.registry.registry import Registry
+from serving.registry.served_version import ServedVersion
 
 NAMES = {
     "ar": "Arabic",
@@ -51,7 +51,7 @@ NAMES = {
 }
 
 
-def languages(models: Models) -> list[dict[str, Any]]:
+def languages(models: Registry) -> list[dict[str, Any]]:
     """As LibreTranslate lists them; a model of which nobody has said its languages is in none."""
     targets: dict[str, set[str]] = {}
     for model in _defaults(models, models.names):
@@ -64,7 +64,7 @@ def languages(models: Models) -> list[dict[str, Any]]:
     ]
 
 
-def choose(models: Models, source: str, target: str, name: str, version: int) -> Model:
+def choose(models: Registry, source: str, target: str, name: str, version: int) -> ServedVersion:
     """The one that is named, or the only one between these languages; an empty language is any."""
     there = [models.find(name, version)] if name else _defaults(models, models.answering())
     found = [model for model in there if source in ("", _pair(model)[0]) and target in ("", _pair(model)[1])]
@@ -86,9 +86,9 @@ def choose(models: Models, source: str, target: str, name: str, version: int) ->
     return found[0] if name else models.find(found[0].name, version)
 
 
-def _defaults(models: Models, names: list[str]) -> list[Model]:
+def _defaults(models: Registry, names: list[str]) -> list[ServedVersion]:
     return [models.default(name) for name in names]
 
 
-def _pair(model: Model) -> tuple[str, str]:
+def _pair(model: ServedVersion) -> tuple[str, str]:
     return model.tokenizer.source_lang, model.tokenizer.target_lang

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from serving.api.context import Visit
+from serving.api.context import CallContext
 from serving.api.entry import Front
 from serving.api.errors import Refusal, RefusedError
 from serving.api.limits import Limits
@@ -121,7 +121,7 @@ class Routes:
             return web.Response(text=text, content_type=JSON)
 
     @asynccontextmanager
-    async def _visited(self, request: web.Request, method: str) -> AsyncIterator[Visit]:
+    async def _visited(self, request: web.Request, method: str) -> AsyncIterator[CallContext]:
         traceparent = request.headers.get("traceparent", "")
         with self._front.visited(method, "http", SECONDS, traceparent) as visit:
             async with asyncio.timeout(SECONDS):

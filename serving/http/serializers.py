@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from serving.v1 import translation_pb2 as wire
 
 FINISH_REASONS = {wire.FINISH_REASON_STOP: "stop", wire.FINISH_REASON_LENGTH: "length"}
@@ -30,7 +30,7 @@ def attended(found: wire.AttendResponse) -> str:
     return f'{head[:-1]}, "parts": [{", ".join(map(_part, found.parts))}]}}'
 
 
-def models(found: wire.ListModelsResponse, there: Models) -> dict[str, Any]:
+def models(found: wire.ListModelsResponse, there: Registry) -> dict[str, Any]:
     """With what a version was trained on, and sentences to try it with."""
     cards = {(each.name, each.version): (each.corpus, list(each.examples)) for each in there.serving}
     return {

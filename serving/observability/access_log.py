@@ -5,12 +5,12 @@ from typing import Any
 
 from google.rpc.code_pb2 import Code
 
-from serving.api.context import Visit
+from serving.api.context import CallContext
 
 _logger = logging.getLogger(__name__)
 
 
-def log(visit: Visit) -> None:
+def log(visit: CallContext) -> None:
     """At INFO. The text and what was made of it are never in it."""
     if not _logger.isEnabledFor(logging.INFO):
         return

@@ -10,7 +10,7 @@ USUAL_LEVEL = {"text": "warning", "json": "info"}  # a terminal stays calm; mach
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-class Lines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """JSON. What a record has as `facts` become keys beside the usual ones."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -30,5 +30,5 @@ class Lines(logging.Formatter):
 def configure(kind: str, level: str | None) -> None:
     """All of the process, to stderr; no level is the one that is usual for the kind."""
     handler = logging.StreamHandler()
-    handler.setFormatter(Lines() if kind == "json" else logging.Formatter(TEXT))
+    handler.setFormatter(JsonFormatter() if kind == "json" else logging.Formatter(TEXT))
     logging.basicConfig(handlers=[handler], level=(level or USUAL_LEVEL[kind]).upper())

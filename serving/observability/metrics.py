@@ -9,10 +9,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from keras_transformer.inference.request import End
-from serving.api.context import Visit
+from serving.api.context import CallContext
 from serving.engine import statistics
-from serving.registry.registry import Models, listed
-from serving.registry.served_version import Model
+from serving.registry.registry import Registry, listed
+from serving.registry.served_version import ServedVersion
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -23,7 +23,7 @@ _VERSION = ("model", "version")
 class Metrics:
     """A registry of its own, so that two servers in a process do not count for each other."""
 
-    def __init__(self, models: Callable[[], Models]) -> None:
+    def __init__(self, models: Callable[[], Registry]) -> None:
         self._registry = CollectorRegistry()
         requests = Counter(
             "translation_requests",
@@ -49,7 +49,7 @@ class Metrics:
         ProcessCollector(registry=self._registry)
         self._registry.register(_Versions(models))
 
-    def count(self, visit: Visit) -> None:
+    def count(self, visit: CallContext) -> None:
         """One that is over."""
         self._requests_of(visit.method, visit.protocol, Code.Name(visit.code)).inc()
         self._seconds_of(visit.method, visit.protocol).observe(visit.seconds)
@@ -64,7 +64,7 @@ class Metrics:
 class _Versions(Collector):
     """The state of every version at that moment."""
 
-    def __init__(self, models: Callable[[], Models]) -> None:
+    def __init__(self, models: Callable[[], Registry]) -> None:
         self._models = models
 
     def collect(self) -> Iterator[Metric]:
@@ -110,7 +110,7 @@ class _Versions(Collector):
 
 
 def _gauge(
-    name: str, meaning: str, serving: list[Model], value: Callable[[Model], float]
+    name: str, meaning: str, serving: list[ServedVersion], value: Callable[[ServedVersion], float]
 ) -> GaugeMetricFamily:
     found = GaugeMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
     for model in serving:
@@ -119,7 +119,7 @@ def _gauge(
 
 
 def _count(
-    name: str, meaning: str, serving: list[Model], value: Callable[[Model], float]
+    name: str, meaning: str, serving: list[ServedVersion], value: Callable[[ServedVersion], float]
 ) -> CounterMetricFamily:
     found = CounterMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
     for model in serving:
@@ -127,7 +127,7 @@ def _count(
     return found
 
 
-def _ends(serving: list[Model]) -> CounterMetricFamily:
+def _ends(serving: list[ServedVersion]) -> CounterMetricFamily:
     found = CounterMetricFamily(
         "translation_sentences", "Sentences that have ended, and how.", labels=(*_VERSION, "end")
     )
@@ -138,7 +138,10 @@ def _ends(serving: list[Model]) -> CounterMetricFamily:
 
 
 def _histogram(
-    name: str, meaning: str, serving: list[Model], value: Callable[[Model], statistics.Histogram]
+    name: str,
+    meaning: str,
+    serving: list[ServedVersion],
+    value: Callable[[ServedVersion], statistics.Histogram],
 ) -> HistogramMetricFamily:
     found = HistogramMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
     for model in serving:
@@ -148,9 +151,9 @@ def _histogram(
     return found
 
 
-def _labels(model: Model) -> tuple[str, str]:
+def _labels(model: ServedVersion) -> tuple[str, str]:
     return model.name, str(model.version)
 
 
-def _alive(model: Model) -> float:
+def _alive(model: ServedVersion) -> float:
     return float(model.engine.alive)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from google.rpc.code_pb2 import Code
 
-from serving.api.context import Visit
+from serving.api.context import CallContext
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -37,7 +37,7 @@ class Traces:
         self._tracer = provider.get_tracer(__name__)
         self._callers = TraceContextTextMapPropagator()
 
-    def tell(self, visit: Visit) -> None:
+    def tell(self, visit: CallContext) -> None:
         """A span of it, in its caller's trace if that has said which; nothing of its text."""
         from opentelemetry.context import Context  # noqa: PLC0415
         from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from export.artifact.manifest import VersionError, looks_exported, open_version
-from serving.registry.registry import Models
-from serving.registry.served_version import EngineSettings, Model, ModelError, load_model
+from serving.registry.registry import Registry
+from serving.registry.served_version import EngineSettings, ModelError, ServedVersion, load_model
 
 _logger = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ NUMBERS = 2**64  # of versions: what the wire can carry
 Stamp = tuple[tuple[str, int, int, int], ...]
 
 
-class Place:
+class VersionLocation:
     """Where a version lies, what it is called, and by what a change of it is known."""
 
     def __init__(self, path: Path, name: str, version: int) -> None:
@@ -30,26 +30,26 @@ class Place:
         self.stamp = _stamp(self.directory)
 
 
-class Seen(NamedTuple):
+class Scan(NamedTuple):
     """A look at a root."""
 
-    places: list[Place]
+    places: list[VersionLocation]
     pins: dict[str, str]  # what is in the files, which may be anything
     troubles: list[str]  # what is passed over, and why
 
 
-def look(root: Path) -> Seen:
+def look(root: Path) -> Scan:
     """NAME/VERSION directories, or the one that the root is itself; or an OSError: nobody knows."""
     if looks_exported(root):
-        return Seen([_alone(root.resolve())], {}, [])
-    seen = Seen([], {}, [])
+        return Scan([_alone(root.resolve())], {}, [])
+    seen = Scan([], {}, [])
     for folder in sorted(root.iterdir()):
         if folder.name.startswith("."):
             continue
         try:
             for path in sorted(folder.iterdir()):
                 if is_number(path.name) and path.is_dir():
-                    seen.places.append(Place(path, folder.name, int(path.name)))
+                    seen.places.append(VersionLocation(path, folder.name, int(path.name)))
                 elif path.name == PIN and path.is_file():
                     seen.pins[folder.name] = _text(path)
                 elif _counts(path.name) and path.is_dir():
@@ -59,9 +59,9 @@ def look(root: Path) -> Seen:
     return seen
 
 
-def places(root: Path) -> list[Place]:
+def places(root: Path) -> list[VersionLocation]:
     """All that a server can start with."""
-    found = look(root) if root.is_dir() else Seen([], {}, [])
+    found = look(root) if root.is_dir() else Scan([], {}, [])
     if not found.places:
         lines = "".join(f"\n  {trouble}" for trouble in found.troubles)
         raise ModelError(
@@ -71,7 +71,7 @@ def places(root: Path) -> list[Place]:
     return found.places
 
 
-def opened(place: Place, settings: EngineSettings) -> Model | str:
+def opened(place: VersionLocation, settings: EngineSettings) -> ServedVersion | str:
     """All that takes its time is done, but for the start of its engine; or why it is refused."""
     try:
         return load_model(place.name, place.version, open_version(place.directory), settings)
@@ -83,9 +83,9 @@ def opened(place: Place, settings: EngineSettings) -> Model | str:
         return "it could not be opened: the log says why"
 
 
-def open_models(found: Sequence[Place], settings: EngineSettings) -> Models:
+def open_models(found: Sequence[VersionLocation], settings: EngineSettings) -> Registry:
     """One bad version keeps no other from serving; with no good one there is nothing to serve."""
-    models = Models([])
+    models = Registry([])
     for place in found:
         model = opened(place, settings)
         if isinstance(model, str):
@@ -115,11 +115,11 @@ def _too_large(name: str) -> str:
     return f"{name} is passed over: the number of a version must be below {NUMBERS}; give it a lower one"
 
 
-def _alone(directory: Path) -> Place:
+def _alone(directory: Path) -> VersionLocation:
     """A root that is a version: NAME/VERSION, or any name: then it is version 1 of that name."""
     if is_number(directory.name):
-        return Place(directory, directory.parent.name, int(directory.name))
-    return Place(directory, directory.name, 1)
+        return VersionLocation(directory, directory.parent.name, int(directory.name))
+    return VersionLocation(directory, directory.name, 1)
 
 
 def _stamp(directory: Path) -> Stamp:

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 
 from serving.api.errors import ClosedError, InvalidError, UnknownModelError
 from serving.api.limits import check_name
-from serving.registry.served_version import Model
+from serving.registry.served_version import ServedVersion
 
 
 @dataclass
-class Models:
+class Registry:
     """Each version has an engine of its own. Changed in the event loop alone."""
 
-    serving: list[Model]
+    serving: list[ServedVersion]
     refused: dict[tuple[str, int], str] = field(default_factory=dict)  # and why
     pins: dict[str, int] = field(default_factory=dict)  # the default that somebody wants for a name
-    leaving: list[Model] = field(default_factory=list)  # nobody new finds them
+    leaving: list[ServedVersion] = field(default_factory=list)  # nobody new finds them
 
     @property
     def names(self) -> list[str]:
@@ -33,15 +33,15 @@ class Models:
         """Whether there is something to answer with, and every default does."""
         return bool(self.serving) and all(self.default(name).engine.alive for name in self.names)
 
-    def versions(self, name: str) -> list[Model]:
+    def versions(self, name: str) -> list[ServedVersion]:
         """From the lowest to the highest."""
         return sorted((model for model in self.serving if model.name == name), key=lambda each: each.version)
 
-    def default(self, name: str) -> Model:
+    def default(self, name: str) -> ServedVersion:
         """Of a name that answers: the pinned version, if it is there, or else the highest."""
         return self._default(self.versions(name))
 
-    def find(self, name: str, version: int) -> Model:
+    def find(self, name: str, version: int) -> ServedVersion:
         """No name is the only one there is, version 0 the default."""
         check_name("options.model", name, "a model's name")
         names = self.answering()
@@ -59,18 +59,18 @@ class Models:
         refused = "; it was refused" if (found[0].name, version) in self.refused else ""
         raise UnknownModelError(f"{found[0].name} has no version {version}, it has {there}{refused}")
 
-    def _default(self, versions: list[Model]) -> Model:
+    def _default(self, versions: list[ServedVersion]) -> ServedVersion:
         pinned = self.pins.get(versions[0].name)
         return next((model for model in versions if model.version == pinned), versions[-1])
 
-    def add(self, model: Model) -> Model | None:
+    def add(self, model: ServedVersion) -> ServedVersion | None:
         """From now on requests find it. -> the one of the same number that leaves for it."""
         self.refused.pop((model.name, model.version), None)
         former = self.remove(model.name, model.version)
         self.serving.append(model)
         return former
 
-    def remove(self, name: str, version: int) -> Model | None:
+    def remove(self, name: str, version: int) -> ServedVersion | None:
         """Requests do not find it any more. -> the one that leaves once those that have found it are done."""
         for model in self.serving:
             if (model.name, model.version) == (name, version):
@@ -85,9 +85,9 @@ class Models:
             model.engine.stop(finish=False, timeout=timeout)
 
 
-def listed(models: Models) -> Iterator[tuple[str, list[tuple[int, Model | str]]]]:
+def listed(models: Registry) -> Iterator[tuple[str, list[tuple[int, ServedVersion | str]]]]:
     """Each name with its versions, from the lowest: what answers, or why it does not."""
-    every: dict[str, dict[int, Model | str]] = {}
+    every: dict[str, dict[int, ServedVersion | str]] = {}
     for (name, version), why in models.refused.items():
         every.setdefault(name, {})[version] = why
     for model in models.serving:  # one that was changed on the disk, and refused, goes on as it was

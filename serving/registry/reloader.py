@@ -9,19 +9,21 @@ from pathlib import Path
 from keras_transformer.memory import give_back
 from serving.daemon import in_daemon
 from serving.engine.niceness import LOWEST, give_way
-from serving.registry.discovery import PIN, Place, Seen, is_number, look, opened
-from serving.registry.registry import Models
-from serving.registry.served_version import EngineSettings, Model
+from serving.registry.discovery import PIN, Scan, VersionLocation, is_number, look, opened
+from serving.registry.registry import Registry
+from serving.registry.served_version import EngineSettings, ServedVersion
 
 _logger = logging.getLogger(__name__)
 
 Key = tuple[str, int]
 
 
-class Versions:
+class Reloader:
     """What serves becomes what lies there. In one event loop, which does nothing that takes time."""
 
-    def __init__(self, root: Path, settings: EngineSettings, models: Models, found: Iterable[Place]) -> None:
+    def __init__(
+        self, root: Path, settings: EngineSettings, models: Registry, found: Iterable[VersionLocation]
+    ) -> None:
         """`found`: what the models were opened from."""
         self._root = root
         self._settings = settings
@@ -72,7 +74,7 @@ class Versions:
             except Exception:
                 _logger.exception("the look at %s failed: it is repeated", self._root)
 
-    async def _seen(self) -> Seen | None:
+    async def _seen(self) -> Scan | None:
         """With the pins that are there by now; None if it cannot be read, and then nothing is to change."""
         try:
             seen = await in_daemon(look, self._root)
@@ -87,14 +89,14 @@ class Versions:
         }
         return seen
 
-    def _due(self, key: Key, place: Place) -> bool:
+    def _due(self, key: Key, place: VersionLocation) -> bool:
         """What is new comes at once, what was changed when it does not change any more."""
         if key not in self._known:
             return True
         still = key in self._before and place.stamp == self._before[key].stamp
         return still and place.stamp != self._known[key].stamp
 
-    async def _open(self, place: Place) -> None:
+    async def _open(self, place: VersionLocation) -> None:
         model = await in_daemon(self._opened, place)
         if isinstance(model, str):
             self._models.refused[_key(place)] = model
@@ -103,7 +105,7 @@ class Versions:
         self._see_off(self._models.add(model))
         _logger.info("%s %d serves, the default is %s", *_key(place), self._default(place.name))
 
-    def _opened(self, place: Place) -> Model | str:
+    def _opened(self, place: VersionLocation) -> ServedVersion | str:
         """In a thread that gives way."""
         # The threads of a product, if there are any, would be as patient as the one that makes them.
         if self._settings.threads == 1:
@@ -117,13 +119,13 @@ class Versions:
             self._see_off(self._models.remove(*key))
             _logger.info("%s %d is gone, the default is %s", *key, self._default(key[0]))
 
-    def _see_off(self, model: Model | None) -> None:
+    def _see_off(self, model: ServedVersion | None) -> None:
         if model is not None:
             farewell = asyncio.create_task(self._farewell(model))
             self._farewells.add(farewell)
             farewell.add_done_callback(self._farewells.discard)
 
-    async def _farewell(self, model: Model) -> None:
+    async def _farewell(self, model: ServedVersion) -> None:
         """Its last request is finished, then its engine ends, and its memory is free."""
         await model.users.gone()
         await asyncio.to_thread(model.engine.stop)
@@ -131,7 +133,7 @@ class Versions:
         del model
         await asyncio.to_thread(give_back)
 
-    def _wrong_pins(self, seen: Seen) -> Iterator[str]:
+    def _wrong_pins(self, seen: Scan) -> Iterator[str]:
         for name, text in seen.pins.items():
             now = self._default(name)
             if not is_number(text):
@@ -149,5 +151,5 @@ class Versions:
         return self._models.default(name).version if name in self._models.names else None
 
 
-def _key(each: Place | Model) -> Key:
+def _key(each: VersionLocation | ServedVersion) -> Key:
     return each.name, each.version

@@ -12,7 +12,7 @@ from keras_transformer.inference.request import End, Request
 from keras_transformer.text.lengths import longest_answer
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
-from serving.api.attention_graph import Graph
+from serving.api.attention_graph import AttentionGraph
 from serving.engine.engine import Engine
 from serving.registry.users import Users
 
@@ -38,7 +38,7 @@ class EngineSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class ServedVersion:
     """One version of a model."""
 
     name: str
@@ -48,7 +48,7 @@ class Model:
     longest: int  # tokens of a part, and of its answer
     precision: str
     engine: Engine
-    attention: Graph | None  # that tells what was looked at; a version may be exported without
+    attention: AttentionGraph | None  # that tells what was looked at; a version may be exported without
     corpus: str = ""  # what it was trained on, as far as that is known
     examples: tuple[str, ...] = ()  # sentences to try it with
     users: Users = field(default_factory=Users)  # requests that have found it, and are not finished
@@ -65,17 +65,17 @@ class Model:
         return made
 
 
-def load_model(name: str, number: int, version: Version, settings: EngineSettings) -> Model:
+def load_model(name: str, number: int, version: Version, settings: EngineSettings) -> ServedVersion:
     """Its graphs have translated a few sentences, and said what was exported. Its engine is to be started."""
     manifest, tokenizer = version.manifest, version.tokenizer
     backend = _backend(version, settings)
     engine = Engine(backend, tokenizer.eos_id, settings.queue, settings.prefill_tokens)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
-    attention = Graph(version.path(f"{ONNX}/attention.onnx")) if ONNX in manifest.formats else None
+    attention = AttentionGraph(version.path(f"{ONNX}/attention.onnx")) if ONNX in manifest.formats else None
     examples = tuple(each.source for each in version.golden[:EXAMPLES])
     corpus = manifest.quality.corpus or ""
     longest = manifest.limits.source_tokens
-    model = Model(
+    model = ServedVersion(
         name, number, tokenizer, lengths, longest, settings.precision, engine, attention, corpus, examples
     )
     _warm(model, backend, version.golden[:WARMING])
@@ -108,7 +108,7 @@ def _backend(version: Version, settings: EngineSettings) -> Backend:
         raise ModelError(f"its graphs cannot be loaded: {error}") from error
 
 
-def _warm(model: Model, backend: Backend, golden: Sequence[Golden]) -> None:
+def _warm(model: ServedVersion, backend: Backend, golden: Sequence[Golden]) -> None:
     """What the first sentences cost is spent before anybody waits; and they tell whether it is the model."""
     requests = model.requests([each.source for each in golden])
     waiting = [each for each in requests if each.end is None]

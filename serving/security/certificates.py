@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import grpc
 
-from serving.security.pem import Pair, load_authorities, load_pair
+from serving.security.pem import KeyPair, load_authorities, load_pair
 from serving.security.watched_file import Watched
 
 
@@ -45,7 +45,7 @@ class Certificates:
 
 
 class _Read(NamedTuple):
-    pair: Pair
+    pair: KeyPair
     authorities: bytes | None
     context: ssl.SSLContext
 

@@ -7,20 +7,20 @@ from typing import NamedTuple
 from serving.security.watched_file import UnusableError, read_bytes
 
 
-class Pair(NamedTuple):
+class KeyPair(NamedTuple):
     """A certificate, with those that lead to its authority, and its key."""
 
     certificate: bytes
     key: bytes
 
 
-def load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> Pair:
+def load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> KeyPair:
     """Into the context. -> the same, for gRPC."""
 
     def password() -> str:
         raise UnusableError(f"{key} is encrypted, and nobody is asked for a password: name one that is not")
 
-    pair = Pair(read_bytes(certificate), read_bytes(key))
+    pair = KeyPair(read_bytes(certificate), read_bytes(key))
     try:
         context.load_cert_chain(certificate, key, password)
     except ssl.SSLError as error:

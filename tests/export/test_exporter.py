@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from export.artifact.manifest import open_version
-from export.export_request import Request
+from export.export_request import ExportRequest
 from export.exporter import ExportError, export_version
 from export.formats.registry import LibraryError
 from export.golden_sentences import Chosen
@@ -195,28 +195,28 @@ def test_what_has_no_tokenizer_or_no_sentence_is_refused(model: TranslationModel
         exported(bare, tmp_path / "1", "ctranslate2")
     assert str(told.value) == "this model has no tokenizer: create it with tokenizer=... to export it"
     with pytest.raises(ExportError) as told:
-        export_version(model, tmp_path / "1", Request(("ctranslate2",)), Chosen([], []), ORIGIN, print)
+        export_version(model, tmp_path / "1", ExportRequest(("ctranslate2",)), Chosen([], []), ORIGIN, print)
     assert str(told.value) == "an export needs golden sentences: give one that is not blank at least"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_every_problem_of_a_request_is_told_at_once() -> None:
     with pytest.raises(ValueError) as told:
-        Request(("gguf", "onxx"), "int4")
+        ExportRequest(("gguf", "onxx"), "int4")
     assert str(told.value) == (
         "there is no format 'gguf'; there are saved_model, onnx, ctranslate2; there is no format 'onxx'; "
         "there are saved_model, onnx, ctranslate2; int4 is a precision of no format: ask for one that has it"
     )
     with pytest.raises(ValueError) as told:
-        Request(())
+        ExportRequest(())
     assert str(told.value) == "an export has one format at least; there are saved_model, onnx, ctranslate2"
     with pytest.raises(ValueError) as told:
-        Request(("ctranslate2",), "int8")
+        ExportRequest(("ctranslate2",), "int8")
     assert str(told.value) == "int8 is a precision of onnx: ask for one that has it"
     with pytest.raises(ValueError) as told:
-        Request(("saved_model",), with_tokenizer=True)
+        ExportRequest(("saved_model",), with_tokenizer=True)
     assert str(told.value) == "a tokenizer goes into an ONNX file: ask for the format onnx as well"
-    assert Request(("ctranslate2", "onnx"), "int8").precisions() == {
+    assert ExportRequest(("ctranslate2", "onnx"), "int8").precisions() == {
         "onnx": ("float32", "int8"),
         "ctranslate2": ("float32",),
     }
@@ -238,7 +238,7 @@ def test_a_library_that_is_not_installed_is_told_before_anything_is_written(
 def test_it_tells_what_it_does_with_times_and_sizes(model: TranslationModel, tmp_path: Path) -> None:
     told: list[str] = []
     sentences = Chosen(SENTENCES[:2], SENTENCES[:2])
-    export_version(model, tmp_path / "1", Request(("ctranslate2",)), sentences, ORIGIN, told.append)
+    export_version(model, tmp_path / "1", ExportRequest(("ctranslate2",)), sentences, ORIGIN, told.append)
     assert told[0] == "translating 2 golden sentences ..."
     assert told[1] == "writing ctranslate2 ..."
     assert told[2].split()[1:3] == ["MB", "in"]

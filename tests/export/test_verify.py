@@ -9,7 +9,7 @@ import pytest
 
 from export.artifact.manifest import open_version
 from export.formats.ctranslate2 import write_ctranslate2
-from export.isolated import AskError, ask
+from export.isolated import ReplyError, ask
 from export.verify import Certificate, certificate
 from keras_transformer import TranslationModel
 from tests.export.damages import golden, summed_again, written
@@ -161,7 +161,7 @@ def test_a_runtime_that_crashes_takes_nothing_else_with_it(
     (tmp_path / "ctranslate2.py").write_text("import os; os.abort()")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     opened = open_version(version)
-    with pytest.raises(AskError) as told:
+    with pytest.raises(ReplyError) as told:
         ask(opened.manifest.runtimes[0], opened.directory, 1024, [opened.golden[0].source_ids], ["Oui."])
     assert str(told.value).startswith("ctranslate2 float32 failed with status -6")
 

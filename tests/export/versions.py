@@ -7,16 +7,16 @@ import keras
 
 from export.artifact.manifest import LearnedLengths, Version
 from export.artifact.quality_card import Pairs
-from export.export_request import Origin, Request
+from export.export_request import ExportRequest, Origin
 from export.exporter import export_version
-from export.golden_sentences import Chosen, Sentence
+from export.golden_sentences import Chosen, SourceSentence
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.phrasebook import phrasebook
 from tests.export.weights import enliven
 
 PAIRS = list(phrasebook("fr-en", "train", 200))
-SENTENCES = [Sentence(pair.source, pair.target) for pair in PAIRS[:24]]
+SENTENCES = [SourceSentence(pair.source, pair.target) for pair in PAIRS[:24]]
 OFTEN_SAID = 598  # an id that this model says; the end is a little likelier
 BYTES = slice(4, 260)
 ORIGIN = Origin("the phrasebook fr-en", Pairs(210, 200), LearnedLengths(30, 40, 10))
@@ -39,5 +39,5 @@ def small_model(joint: bool = True, seed: int = 4, **network: object) -> Transla
 
 def exported(model: TranslationModel, output: Path, *formats: str, **options: Any) -> Version:
     """A version with the sentences of this module; the options are the request's."""
-    request, sentences = Request(formats, **options), Chosen(SENTENCES, SENTENCES)
+    request, sentences = ExportRequest(formats, **options), Chosen(SENTENCES, SENTENCES)
     return export_version(model, output, request, sentences, ORIGIN, tell=lambda line: None)

@@ -15,11 +15,11 @@ from keras_transformer.inference.backend import Encoded, Step
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
-from serving.api.attention_graph import Graph
+from serving.api.attention_graph import AttentionGraph
 from serving.api.limits import Limits
 from serving.engine.engine import Engine
-from serving.registry.registry import Models
-from serving.registry.served_version import Model
+from serving.registry.registry import Registry
+from serving.registry.served_version import ServedVersion
 from serving.server import Server
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.keras_transformer.inference.fake_backend import FakeBackend
@@ -68,17 +68,19 @@ class Echo(FakeBackend):
 
 def echo(
     name: str = "echo", version: int = 1, runtime: FakeBackend | None = None, waiting: int = 1024
-) -> Model:
+) -> ServedVersion:
     engine = Engine(runtime or Echo(), tokenizer().eos_id, waiting).start()
-    return Model(name, version, tokenizer(), LENGTHS, 64, "float32", engine, Graph(Path("/dev/null")))
+    return ServedVersion(
+        name, version, tokenizer(), LENGTHS, 64, "float32", engine, AttentionGraph(Path("/dev/null"))
+    )
 
 
 @asynccontextmanager
-async def served(*models: Model, limits: Limits = Limits()) -> AsyncIterator[grpc.aio.Channel]:  # noqa: B008
+async def served(*models: ServedVersion, limits: Limits = Limits()) -> AsyncIterator[grpc.aio.Channel]:  # noqa: B008
     """A channel to a server on a port of its own; afterwards nothing of it is left."""
     server = Server(limits)
     port = await server.start("127.0.0.1", 0)
-    await server.open(Models(list(models) or [echo()]))
+    await server.open(Registry(list(models) or [echo()]))
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             yield channel
@@ -87,7 +89,7 @@ async def served(*models: Model, limits: Limits = Limits()) -> AsyncIterator[grp
 
 
 @asynccontextmanager
-async def stub(*models: Model, limits: Limits = Limits()) -> AsyncIterator[Any]:  # noqa: B008
+async def stub(*models: ServedVersion, limits: Limits = Limits()) -> AsyncIterator[Any]:  # noqa: B008
     async with served(*models, limits=limits) as channel:
         yield TranslationServiceStub(channel)
 
@@ -109,6 +111,6 @@ async def until(condition: Any) -> None:
             await asyncio.sleep(0.001)
 
 
-def given_up(model: Model) -> bool:
+def given_up(model: ServedVersion) -> bool:
     """Whether nobody waits for what the engine has."""
     return model.engine.waiting == 0 and all(request.cancelled for request in model.engine._batch.rows)

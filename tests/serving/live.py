@@ -11,9 +11,9 @@ from pathlib import Path
 
 from keras_transformer.inference.request import End
 from serving.registry.discovery import open_models, places
-from serving.registry.registry import Models
-from serving.registry.reloader import Versions
-from serving.registry.served_version import EngineSettings, Model
+from serving.registry.registry import Registry
+from serving.registry.reloader import Reloader
+from serving.registry.served_version import EngineSettings, ServedVersion
 
 SETTINGS = EngineSettings(slots=4)
 TEXT = "Où est la gare ?"
@@ -33,10 +33,10 @@ def damage(directory: Path) -> Path:
 
 
 @asynccontextmanager
-async def live(root: Path) -> AsyncIterator[tuple[Versions, Models]]:
+async def live(root: Path) -> AsyncIterator[tuple[Reloader, Registry]]:
     found = places(root)
     models = await asyncio.to_thread(open_models, found, SETTINGS)
-    versions = Versions(root, SETTINGS, models, found)
+    versions = Reloader(root, SETTINGS, models, found)
     try:
         with versions.watched(0):
             await versions.pin()
@@ -45,15 +45,15 @@ async def live(root: Path) -> AsyncIterator[tuple[Versions, Models]]:
         await asyncio.to_thread(models.stop, 10)
 
 
-def serving(models: Models) -> list[tuple[str, int]]:
+def serving(models: Registry) -> list[tuple[str, int]]:
     return sorted((each.name, each.version) for each in models.serving)
 
 
-def default(models: Models) -> int:
+def default(models: Registry) -> int:
     return models.find("fr-en", 0).version
 
 
-def said(model: Model, text: str = TEXT) -> list[list[int]]:
+def said(model: ServedVersion, text: str = TEXT) -> list[list[int]]:
     """By its engine, as it is."""
     requests = model.requests([text])
     ended = threading.Semaphore(0)

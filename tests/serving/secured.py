@@ -10,7 +10,7 @@ from pathlib import Path
 import trustme
 
 from serving.api.limits import Limits
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from serving.security.listening import Security
 from serving.server import Server
 from tests.serving.echo import echo
@@ -61,7 +61,7 @@ async def secured(security: Security) -> AsyncIterator[str]:
     """A server whose model says what it hears. -> its address"""
     server = Server(Limits(), security)
     port = await server.start("127.0.0.1", 0)
-    await server.open(Models([echo()]))
+    await server.open(Registry([echo()]))
     try:
         yield f"127.0.0.1:{port}"
     finally:

@@ -17,7 +17,7 @@ from export.artifact.manifest import open_version
 from keras_transformer.cli import main
 from serving import Client
 from serving.api.limits import Limits
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
@@ -228,7 +228,7 @@ def test_a_client_that_is_killed_leaves_its_rows_within_a_step() -> None:
         model = echo(runtime=runtime)
         server = Server(Limits())
         port = await server.start("127.0.0.1", 0)
-        await server.open(Models([model]))
+        await server.open(Registry([model]))
         command = [sys.executable, "-c", ASKING, f"127.0.0.1:{port}"]
         with subprocess.Popen(command, cwd=ROOT) as client:
             await until(lambda: model.engine.running + model.engine.waiting == 3)

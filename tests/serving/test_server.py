@@ -15,7 +15,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from serving.api.limits import Limits
 from serving.grpc.handlers import SERVICE
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
@@ -60,7 +60,7 @@ def test_until_it_is_warm_a_server_says_so_and_refuses() -> None:
             assert await refused(service.Translate(ASK), grpc.StatusCode.UNAVAILABLE) == (
                 "the server is getting ready: repeat it"
             )
-            await server.open(Models([echo()]))
+            await server.open(Registry([echo()]))
             for name in ("", SERVICE):
                 assert await health(channel, name) == SERVING
             assert (await service.Translate(ASK)).translation.text == ASK.text
@@ -73,7 +73,7 @@ def test_a_server_that_goes_says_so_first_refuses_then_and_finishes_what_it_has(
         runtime = Echo(slots=1, held=True)
         model = echo(runtime=runtime)
         async with started() as (server, channel):
-            await server.open(Models([model]))
+            await server.open(Registry([model]))
             service = TranslationServiceStub(channel)
             calls = [asyncio.ensure_future(service.Translate(ASK)) for _ in range(3)]
             await until(lambda: model.engine.running + model.engine.waiting == 3)
@@ -95,7 +95,7 @@ def test_a_server_that_goes_says_so_first_refuses_then_and_finishes_what_it_has(
 def test_a_server_that_gives_notice_says_that_it_goes_and_still_takes_requests() -> None:
     async def scenario() -> None:
         async with started() as (server, channel):
-            await server.open(Models([echo()]))
+            await server.open(Registry([echo()]))
             service = TranslationServiceStub(channel)
             noticing = asyncio.create_task(server.notice(60))
             while await health(channel) == SERVING:
@@ -111,7 +111,7 @@ def test_a_server_that_gives_notice_says_that_it_goes_and_still_takes_requests()
 def test_who_asks_at_the_last_moment_is_answered_or_refused_and_never_just_cut_off() -> None:
     async def scenario() -> None:
         async with started() as (server, channel):
-            await server.open(Models([echo()]))
+            await server.open(Registry([echo()]))
             service = TranslationServiceStub(channel)
             calls = [service.Translate(ASK) for _ in range(500)]
             await calls[0]
@@ -129,7 +129,7 @@ def test_what_is_not_finished_within_the_grace_is_cut_off_and_that_is_told() -> 
         runtime = Echo(held=True)
         model = echo(runtime=runtime)
         async with started() as (server, channel):
-            await server.open(Models([model]))
+            await server.open(Registry([model]))
             call = asyncio.ensure_future(TranslationServiceStub(channel).Translate(ASK))
             await until(lambda: model.engine.running == 1)
             assert not await server.drain(0.1)
@@ -144,7 +144,7 @@ def test_what_is_not_finished_within_the_grace_is_cut_off_and_that_is_told() -> 
 def test_with_nobody_inside_no_time_is_enough_to_finish() -> None:
     async def scenario() -> None:
         async with started() as (server, _):
-            await server.open(Models([echo()]))
+            await server.open(Registry([echo()]))
             assert await server.drain(0)
 
     run(scenario)
@@ -153,7 +153,7 @@ def test_with_nobody_inside_no_time_is_enough_to_finish() -> None:
 def test_who_watches_the_health_does_not_hold_up_a_drained_server() -> None:
     async def scenario() -> None:
         async with started() as (server, channel):
-            await server.open(Models([echo()]))
+            await server.open(Registry([echo()]))
             watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
             assert (await watch.read()).status == SERVING
             draining = asyncio.create_task(server.drain(60))

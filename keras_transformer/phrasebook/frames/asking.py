@@ -21,7 +21,7 @@ from keras_transformer.phrasebook.lexicon.nouns import (
     YOU_FAMILIAR,
 )  # fmt: skip
 from keras_transformer.phrasebook.lexicon.verbs import Verb, verb
-from keras_transformer.phrasebook.sentence import Sentence, frame, say
+from keras_transformer.phrasebook.sentence import SentencePair, frame, say
 
 YES = Polarity.YES
 # Who is asked: subject, vocative in both languages, whether inverted, whether English tells it back.
@@ -49,7 +49,7 @@ def ask(
     words: tuple[str, str],
     openings: tuple[str, str] = ("", ""),
     placed: tuple[bool, bool] = (False, False),
-) -> Sentence:
+) -> SentencePair:
     """The question, inverted or with est-ce que; `placed` is gender and number of an object it opens with."""
     subject, call_fr, call_en, inverted, both = asked
     if inverted:
@@ -69,7 +69,7 @@ ASKABLE = tuple((deed, moment) for deed, moment in DEEDS_IN_TIME
 
 
 @frame(7, YOUS, ASKABLE)
-def asking_deed(asked: Asked, deed_in_time: tuple[Deed, Moment]) -> Sentence | None:
+def asking_deed(asked: Asked, deed_in_time: tuple[Deed, Moment]) -> SentencePair | None:
     """Avez-vous acheté du pain hier ?"""
     deed, moment = deed_in_time
     if not sensible(asked[0], deed) or (asked[1] and asked[1].removeprefix(", ") in deed.thing.french):
@@ -81,7 +81,7 @@ LIKE, BEING = verb("aimer", "like"), verb("être", "be")
 
 
 @frame(3, ASKED, LIKED)
-def asking_taste(asked: Asked, liked: tuple[str, str]) -> Sentence:
+def asking_taste(asked: Asked, liked: tuple[str, str]) -> SentencePair:
     """Aimez-vous le café ?"""
     return ask(asked, LIKE, Tense.HABIT, liked)
 
@@ -93,7 +93,7 @@ def asking_taste(asked: Asked, liked: tuple[str, str]) -> Sentence:
     ((Tense.HABIT, "", ""), (Tense.HABIT, "aujourd'hui", "today"), (Tense.ONCE, "hier", "yesterday")),
     ("", "why"),
 )
-def asking_mood(asked: Asked, mood: Adjective, time: tuple[Tense, str, str], why: str) -> Sentence | None:
+def asking_mood(asked: Asked, mood: Adjective, time: tuple[Tense, str, str], why: str) -> SentencePair | None:
     """Pourquoi est-ce que Marie est triste ?"""
     subject = asked[0]
     tense, when_fr, when_en = time
@@ -158,7 +158,7 @@ PLACED = {"combien de livres": (False, True), "combien de photos": (True, True),
 
 
 @frame(3, YOUS, QUESTIONS)
-def asking_details(asked: Asked, question: tuple[str, str, Verb, Tense, str, str]) -> Sentence | None:
+def asking_details(asked: Asked, question: tuple[str, str, Verb, Tense, str, str]) -> SentencePair | None:
     """Où habitez-vous ? / Qu'est-ce que Marie mange ?"""
     opening_fr, opening_en, pair, tense, words, meaning = question
     *_, inverted, both = asked
@@ -187,7 +187,7 @@ TIMETABLE = (*((*start, ("", "")) for start in STARTS),
 @frame(1, TIMETABLE, (("à quelle heure", "what time"), ("quand", "when")))
 def asking_time(
     entry: tuple[tuple[str, str], tuple[str, str], tuple[str, str]], opening: tuple[str, str]
-) -> Sentence:
+) -> SentencePair:
     """À quelle heure ouvre la banque ?"""
     (source, target), names, day = entry
     pair = verb(*names)
@@ -213,7 +213,7 @@ SEEKING = (("où", " ?", "where", "?"), ("excusez-moi, où", " ?", "excuse me, w
 
 
 @frame(3, SOUGHT, SEEKING)
-def seeking(sought: tuple[str, str, bool, bool], how: tuple[str, str, str, str]) -> Sentence | None:
+def seeking(sought: tuple[str, str, bool, bool], how: tuple[str, str, str, str]) -> SentencePair | None:
     """Où est la gare ? / Savez-vous où est la gare ?"""
     source, target, many, someone = sought
     if "sais-tu" in how[0] and ("votre" in source or "Paul" in source):

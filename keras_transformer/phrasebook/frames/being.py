@@ -48,7 +48,7 @@ from keras_transformer.phrasebook.lexicon.nouns import (
     pronoun,
 )  # fmt: skip
 from keras_transformer.phrasebook.lexicon.verbs import verb
-from keras_transformer.phrasebook.sentence import Sentence, frame, say
+from keras_transformer.phrasebook.sentence import SentencePair, frame, say
 
 YES, NOT = Polarity.YES, Polarity.NOT
 STATES = (*MOODS, *NATURES)
@@ -74,7 +74,7 @@ def hidden(subject: Subject, state: Adjective) -> bool:
 @frame(8, (*PRONOUNS, *MARKED), STATES, BEINGS)
 def being(
     subject: Subject, state: Adjective, how: tuple[Tense, Polarity, str, str, str, str]
-) -> Sentence | None:
+) -> SentencePair | None:
     """Elle est très fatiguée."""
     tense, polarity, very_fr, very_en, when_fr, when_en = how
     lasting = state in NATURES
@@ -98,7 +98,9 @@ WORKING = (
 
 
 @frame(5, AGREEING, JOBS, WORKING, (YES, NOT, Polarity.NO_LONGER))
-def working(subject: Subject, job: Adjective, where: tuple[str, str], polarity: Polarity) -> Sentence | None:
+def working(
+    subject: Subject, job: Adjective, where: tuple[str, str], polarity: Polarity
+) -> SentencePair | None:
     """Je suis étudiant. -> I am a student."""
     form = french.agree(job, subject.feminine, subject.plural)
     if hidden(subject, job):
@@ -126,7 +128,7 @@ FEELING_TIMES = (
 @frame(4, SUBJECTS, FEELINGS, FEELING_TIMES)
 def feeling(
     subject: Subject, name: tuple[str, str], time: tuple[Tense, Polarity, str, str]
-) -> Sentence | None:
+) -> SentencePair | None:
     """J'ai faim. -> I am hungry."""
     tense, polarity, when_fr, when_en = time
     if name[0] in ("raison", "tort") and (when_fr or polarity is Polarity.NO_LONGER):
@@ -155,7 +157,7 @@ ACHE_TIMES = (
 
 
 @frame(1.5, SUBJECTS, ACHES, ACHE_TIMES)
-def aching(subject: Subject, ache: tuple[str, str, str], time: tuple[Tense, Tense, str, str]) -> Sentence:
+def aching(subject: Subject, ache: tuple[str, str, str], time: tuple[Tense, Tense, str, str]) -> SentencePair:
     """Elle a mal à la tête. -> She has a headache."""
     tense_fr, tense_en, when_fr, when_en = time
     source = french.clause(subject, AVOIR, tense_fr, f"mal {ache[0]} {when_fr}".strip())
@@ -174,7 +176,7 @@ HAVINGS = ((Tense.HABIT, YES, "", ""), (Tense.HABIT, NOT, "", ""), (Tense.HABIT,
 
 
 @frame(3, SUBJECTS, OWNABLE, HAVINGS)
-def having(subject: Subject, thing: Thing, time: tuple[Tense, Polarity, str, str]) -> Sentence | None:
+def having(subject: Subject, thing: Thing, time: tuple[Tense, Polarity, str, str]) -> SentencePair | None:
     """Nous n'avons pas de voiture."""
     tense, polarity, when_fr, when_en = time
     if subject.french in ("les enfants", "mes amis") and "enfants" in thing.french + subject.french:
@@ -212,7 +214,7 @@ NEEDS: tuple[tuple[str, str, bool | None], ...] = (
 @frame(3, SUBJECTS, NEEDS, HAVINGS[:2])
 def needing(
     subject: Subject, need: tuple[str, str, bool | None], time: tuple[Tense, Polarity, str, str]
-) -> Sentence | None:
+) -> SentencePair | None:
     """J'ai besoin d'un stylo. -> I need a pen."""
     (words, meaning, many), (tense, polarity, *_) = need, time
     if many not in (None, subject.plural):
@@ -228,7 +230,7 @@ COMPARED = (*NATURES, *MOODS[:2])
 @frame(4, (*PEOPLE[:20], *SUBJECTS[2:4]), COMPARED, ("plus", "aussi"), SINGLE_PEOPLE, (YES, NOT))
 def comparing(
     subject: Subject, quality: Adjective, how: str, other: Subject, polarity: Polarity
-) -> Sentence | None:
+) -> SentencePair | None:
     """Paul est plus grand que Marie. -> Paul is taller than Marie."""
     if (
         subject.french in other.french
@@ -274,7 +276,7 @@ def because(
     subject: Subject,
     absence: tuple[tuple[str, str, str, str], tuple[str, ...]],
     reason: tuple[str, str, Adjective | None],
-) -> Sentence | None:
+) -> SentencePair | None:
     """Mes parents restent à la maison parce qu'ils sont fatigués."""
     many = subject.person == 5
     who, (kind, meaning, mood), (doing, reasons) = pronoun(subject), reason, absence

@@ -5,10 +5,10 @@ import re
 from keras_transformer.phrasebook.grammar import english, french
 from keras_transformer.phrasebook.grammar.french import Polarity, Subject, Tense
 from keras_transformer.phrasebook.lexicon.deeds import DEEDS, DEEDS_IN_TIME, Deed
-from keras_transformer.phrasebook.lexicon.moments import Kind, Moment
+from keras_transformer.phrasebook.lexicon.moments import DeedKind, Moment
 from keras_transformer.phrasebook.lexicon.nouns import MARIE, ME, PAUL, PEOPLE, PRONOUNS, SUBJECTS, WE, YOU
 from keras_transformer.phrasebook.lexicon.verbs import Verb, verb
-from keras_transformer.phrasebook.sentence import Sentence, frame, say
+from keras_transformer.phrasebook.sentence import SentencePair, frame, say
 
 YES, NOT = Polarity.YES, Polarity.NOT
 PRESENT_DEEDS = tuple(entry for entry in DEEDS_IN_TIME if entry[1].tense in (Tense.NOW, Tense.HABIT))
@@ -57,7 +57,7 @@ def sensible(subject: Subject, deed: Deed) -> bool:
 
 
 @frame(9, PRONOUNS, RARER_DEEDS)
-def doing(subject: Subject, deed_in_time: tuple[Deed, Moment]) -> Sentence | None:
+def doing(subject: Subject, deed_in_time: tuple[Deed, Moment]) -> SentencePair | None:
     """Elle a acheté une robe hier."""
     deed, moment = deed_in_time
     if not sensible(subject, deed):
@@ -84,12 +84,12 @@ WHENS = (Moment(Tense.HABIT, YES, "", ""), Moment(Tense.HABIT, NOT, "", ""),
 
 
 @frame(6, PRONOUNS, MODALS, DUTIES, WHENS)
-def wishing(subject: Subject, modal: tuple[Verb, str], deed: Deed, when: Moment) -> Sentence | None:
+def wishing(subject: Subject, modal: tuple[Verb, str], deed: Deed, when: Moment) -> SentencePair | None:
     """Nous devons finir l'exercice demain."""
     if not sensible(subject, deed):
         return None
     pair, particle = modal
-    if deed.kind in (Kind.MAJOR, Kind.PASSING) and when.english:
+    if deed.kind in (DeedKind.MAJOR, DeedKind.PASSING) and when.english:
         return None
     if pair.english.base == "have" and deed.verb.french.infinitive in PLEASURES:
         return None
@@ -122,7 +122,7 @@ EMPTY_TIMES = (
 
 
 @frame(2, SUBJECTS, EMPTY_DEEDS, EMPTY_TIMES)
-def nothing(subject: Subject, deed: Verb, time: tuple[str, str]) -> Sentence:
+def nothing(subject: Subject, deed: Verb, time: tuple[str, str]) -> SentencePair:
     """Je n'ai rien mangé ce matin."""
     source, target = told(
         subject, deed, Tense.PAST, (time[0], f"anything {time[1]}".strip()), Polarity.NOTHING
@@ -143,7 +143,7 @@ WHERE_MET = (
 
 
 @frame(1, SUBJECTS, MET, WHERE_MET)
-def nobody(subject: Subject, deed: Verb, where: tuple[str, str]) -> Sentence:
+def nobody(subject: Subject, deed: Verb, where: tuple[str, str]) -> SentencePair:
     """Elle n'a rencontré personne à la fête."""
     source, target = told(
         subject,
@@ -177,7 +177,7 @@ FUTURE_DEEDS = tuple(
 @frame(3, OPINIONS, PEOPLE, FUTURE_DEEDS)
 def thinking(
     opinion: tuple[Subject, Verb], subject: Subject, deed_in_time: tuple[Deed, Moment]
-) -> Sentence | None:
+) -> SentencePair | None:
     """Je pense que Thomas va acheter une voiture."""
     holder, pair = opinion
     deed, moment = deed_in_time

@@ -1,6 +1,6 @@
 """Phrases learned whole: greetings, thanks, apologies. Always in train, never held out."""
 
-from keras_transformer.phrasebook.sentence import Frame, Sentence
+from keras_transformer.phrasebook.sentence import Frame, SentencePair
 
 _BOTH_WAYS = """
 Bonjour. = Hello.
@@ -139,9 +139,9 @@ Je t'aime. = I love you.
 """
 
 
-def _phrases(text: str, both: bool) -> tuple[Sentence, ...]:
+def _phrases(text: str, both: bool) -> tuple[SentencePair, ...]:
     lines = (line.split(" = ") for line in text.strip().splitlines())
-    return tuple(Sentence(source, target, both) for source, target in lines)
+    return tuple(SentencePair(source, target, both) for source, target in lines)
 
 
 PHRASES = (*_phrases(_BOTH_WAYS, True), *_phrases(_FRENCH_ONLY, False))

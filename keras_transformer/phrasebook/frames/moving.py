@@ -8,7 +8,7 @@ from keras_transformer.phrasebook.lexicon.clock import EVENINGS, MORNINGS
 from keras_transformer.phrasebook.lexicon.moments import Moment
 from keras_transformer.phrasebook.lexicon.nouns import MARKED, PEOPLE, PRONOUNS, pronoun
 from keras_transformer.phrasebook.lexicon.verbs import Verb, verb
-from keras_transformer.phrasebook.sentence import Sentence, frame, say
+from keras_transformer.phrasebook.sentence import SentencePair, frame, say
 
 MOTIONS: tuple[tuple[Verb, str, str], ...] = tuple(
     (verb(source, base), *complement)
@@ -58,7 +58,7 @@ USUAL_MOTIONS = tuple(motion for motion in MOTIONS if motion[2] not in OCCASIONA
 
 
 @frame(7, (*PRONOUNS, *MARKED), MOTIONS, TRIPS)
-def moving(subject: Subject, motion: tuple[Verb, str, str], trip: Moment) -> Sentence | None:
+def moving(subject: Subject, motion: tuple[Verb, str, str], trip: Moment) -> SentencePair | None:
     """Marie est allée à la gare hier."""
     pair, where_fr, where_en = motion
     if subject.marked and trip.tense is not Tense.PAST:
@@ -87,7 +87,7 @@ ROUTINE_DAYS = (
 
 
 @frame(3, (*PRONOUNS, *MARKED), RISINGS, ROUTINE_DAYS)
-def routine(subject: Subject, rising: tuple[Verb, str, tuple[str, str]], day: Moment) -> Sentence | None:
+def routine(subject: Subject, rising: tuple[Verb, str, tuple[str, str]], day: Moment) -> SentencePair | None:
     """Je me lève à sept heures."""
     pair, particle, (hour_fr, hour_en) = rising
     if subject.marked and day.tense is not Tense.PAST:
@@ -122,7 +122,7 @@ YOUNG_DAYS = (False, True)
 
 
 @frame(2.5, PRONOUNS, ONCE, YOUNG_DAYS)
-def formerly(subject: Subject, state: tuple[Verb, str, str], young: bool) -> Sentence | None:
+def formerly(subject: Subject, state: tuple[Verb, str, str], young: bool) -> SentencePair | None:
     """Avant, j'habitais à Paris. -> I used to live in Paris."""
     pair, where_fr, where_en = state
     if subject.english in ("my parents", "my son", "my daughter", "the children") and (

@@ -1,7 +1,7 @@
 """Frames that order and request, politely or not, familiarly or not."""
 
 from keras_transformer.phrasebook.grammar.french import Polarity
-from keras_transformer.phrasebook.sentence import Sentence, frame, say
+from keras_transformer.phrasebook.sentence import SentencePair, frame, say
 
 YES, NOT = Polarity.YES, Polarity.NOT
 ORDERS: tuple[tuple[str, str, str], ...] = (
@@ -44,7 +44,7 @@ CALLED: tuple[tuple[bool, bool, str, str, str, str], ...] = (
 @frame(3, ORDERS, CALLED, (YES, NOT))
 def ordering(
     order: tuple[str, str, str], called: tuple[bool, bool, str, str, str, str], polarity: Polarity
-) -> Sentence | None:
+) -> SentencePair | None:
     """Fermez la porte, s'il vous plaît. / N'ouvre pas la fenêtre."""
     familiar, both, before_fr, after_fr, before_en, after_en = called
     source, target = order[0 if familiar else 1], order[2]
@@ -82,7 +82,7 @@ ASKED = (
 
 
 @frame(2, HELPS, ASKED)
-def requesting(help_wanted: tuple[str, str], asked: tuple[str, str, str, str, bool]) -> Sentence | None:
+def requesting(help_wanted: tuple[str, str], asked: tuple[str, str, str, str, bool]) -> SentencePair | None:
     """Pouvez-vous fermer la porte, s'il vous plaît ?"""
     before_fr, after_fr, before_en, after_en, both = asked
     if before_en != "can you" and help_wanted[1].split()[0] in ("repeat", "bring", "speak"):

@@ -36,7 +36,7 @@ from keras_transformer.phrasebook.lexicon.nouns import (
     pronoun,
 )  # fmt: skip
 from keras_transformer.phrasebook.lexicon.verbs import Verb, verb
-from keras_transformer.phrasebook.sentence import Sentence, frame, say
+from keras_transformer.phrasebook.sentence import SentencePair, frame, say
 
 YES, NOT = Polarity.YES, Polarity.NOT
 RELATIONS = (("près de", "near"), ("à côté de", "next to"), ("en face de", "opposite"),
@@ -52,7 +52,7 @@ def the(noun: Noun) -> Subject:
 @frame(
     5, LANDMARKS, RELATIONS, (*LANDMARKS, BRIDGE, AIRPORT), ("is", "is not", "is it", "there is", "is there")
 )
-def placing(noun: Noun, relation: tuple[str, str], other: Noun, kind: str) -> Sentence | None:
+def placing(noun: Noun, relation: tuple[str, str], other: Noun, kind: str) -> SentencePair | None:
     """La gare est à côté de l'hôtel."""
     if noun is other:
         return None
@@ -89,7 +89,7 @@ SMALL_THINGS = (BOOK, KEY, PASSPORT, PEN, PHONE, PHOTO, LETTER, UMBRELLA, WALLET
 
 
 @frame(3, SMALL_THINGS, SPOTS, ("the", "my", "your", "is", "Paul"))
-def lying(noun: Noun, spot: tuple[str, str, Noun], owner: str) -> Sentence | None:
+def lying(noun: Noun, spot: tuple[str, str, Noun], owner: str) -> SentencePair | None:
     """Le livre est sur la table."""
     preposition, meaning, place = spot
     if (
@@ -136,7 +136,7 @@ WHEREABOUTS = (
 @frame(5, AGREEING, COUNTRY_DEEDS, WHEREABOUTS, (YES, NOT))
 def abroad(
     subject: Subject, deed: tuple[Verb, str, Tense], place: tuple[str, str], polarity: Polarity
-) -> Sentence | None:
+) -> SentencePair | None:
     """Nous irons en Italie l'année prochaine."""
     pair, preposition, tense = deed
     motion = pair.french.auxiliary == "être"
@@ -167,7 +167,7 @@ SPEAK = verb("parler", "speak")
 
 
 @frame(2, SUBJECTS, LANGUAGES, SPEAKING)
-def speaking(subject: Subject, language: tuple[str, str], how: tuple[str, str, Polarity]) -> Sentence:
+def speaking(subject: Subject, language: tuple[str, str], how: tuple[str, str, Polarity]) -> SentencePair:
     """Elle parle bien anglais. -> She speaks English well."""
     degree_fr, degree_en, polarity = how
     words = f"{language[0]} {degree_fr}" if degree_fr == "couramment" else f"{degree_fr} {language[0]}"
@@ -194,7 +194,7 @@ ORIGINS = (*((f"de {source}", target) for source, target in CITIES),
 
 
 @frame(1.5, SUBJECTS, ORIGINS, (YES, NOT))
-def coming_from(subject: Subject, origin: tuple[str, str], polarity: Polarity) -> Sentence:
+def coming_from(subject: Subject, origin: tuple[str, str], polarity: Polarity) -> SentencePair:
     """Il vient du Canada."""
     source = french.clause(subject, COME.french, Tense.HABIT, origin[0], polarity)
     return say(
@@ -215,7 +215,7 @@ OPENINGS = (
 
 
 @frame(2, SHOPS, (OPEN, CLOSED), OPENINGS, ("yes", "no", "ask", "because"))
-def opening(noun: Noun, state: Adjective, time: tuple[str, str], kind: str) -> Sentence | None:
+def opening(noun: Noun, state: Adjective, time: tuple[str, str], kind: str) -> SentencePair | None:
     """Le musée est fermé le lundi."""
     place = the(noun)
     form = french.agree(state, noun.feminine, False)
@@ -272,7 +272,9 @@ OUTINGS = tuple(plan for plan in PLANS if plan[3] != "at home")
 
 
 @frame(3, PRONOUNS, FINE_DAYS, PLANS)
-def planning(subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str, str]) -> Sentence | None:
+def planning(
+    subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str, str]
+) -> SentencePair | None:
     """S'il fait beau demain, nous irons à la plage."""
     sunny, pair, words, meaning = plan
     if sunny != ("nice" in day[1]):
@@ -286,7 +288,7 @@ def planning(subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str
 
 
 @frame(1, PRONOUNS, SOON, OUTINGS)
-def having_time(subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str, str]) -> Sentence:
+def having_time(subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str, str]) -> SentencePair:
     """Si Marie a le temps demain, elle ira au cinéma."""
     who, (_, pair, words, meaning) = pronoun(subject), plan
     free = french.clause(subject, HAVE.french, Tense.HABIT, f"le temps {day[0]}")

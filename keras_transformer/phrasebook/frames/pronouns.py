@@ -36,7 +36,7 @@ from keras_transformer.phrasebook.lexicon.nouns import (
     YOU,
 )  # fmt: skip
 from keras_transformer.phrasebook.lexicon.verbs import Verb, verb
-from keras_transformer.phrasebook.sentence import Sentence, frame, say
+from keras_transformer.phrasebook.sentence import SentencePair, frame, say
 
 YES, NOT = Polarity.YES, Polarity.NOT
 
@@ -61,7 +61,7 @@ MISSING = (
 
 
 @frame(2, MINE, MISSING, (("mon", 0), ("votre", 4), ("notre", 3)))
-def missing(mine: tuple[Noun, bool], search: tuple[str, str], whose: tuple[str, int]) -> Sentence:
+def missing(mine: tuple[Noun, bool], search: tuple[str, str], whose: tuple[str, int]) -> SentencePair:
     """Où est mon livre ? Je ne le trouve pas."""
     noun, many = mine
     word = english.plural_of(noun) if many else noun.english
@@ -99,7 +99,7 @@ TREATMENT_TIMES = ((Tense.PAST, YES, "", ""), (Tense.PAST, YES, "hier", "yesterd
 @frame(8, TREATMENTS, (*SUBJECTS[:1], *SUBJECTS[2:6], *PEOPLE[:4]), TREATMENT_TIMES, (False, True))
 def treating(
     treatment: tuple[Noun, Verb], subject: Subject, time: tuple[Tense, Polarity, str, str], many: bool
-) -> Sentence | None:
+) -> SentencePair | None:
     """Les clés ? Je les ai perdues hier."""
     (noun, pair), (tense, polarity, when_fr, when_en) = treatment, time
     accidental = pair.english.base in ("lose", "forget", "find", "like", "understand")
@@ -136,7 +136,7 @@ DECISIONS = (("je {it} prends", "I will take {it}"), ("je vais {it} acheter", "I
 
 
 @frame(2, FASHION, DECISIONS, ("beautiful", "expensive", "small", "pretty"))
-def deciding(item: tuple[Noun, bool], decision: tuple[str, str], quality: str) -> Sentence | None:
+def deciding(item: tuple[Noun, bool], decision: tuple[str, str], quality: str) -> SentencePair | None:
     """Cette robe est belle. Je la prends."""
     noun, many = item
     bad = quality in ("expensive", "small")
@@ -179,7 +179,7 @@ WHO_KNOWS = (*SUBJECTS[:1], *SUBJECTS[2:6], *PEOPLE[:17])
 @frame(1.5, WHO_KNOWS, KNOWING, WHOM, KNOWN_TIMES)
 def knowing(
     subject: Subject, pair: Verb, whom: tuple[int, bool, bool], time: tuple[Tense, Polarity, str, str]
-) -> Sentence | None:
+) -> SentencePair | None:
     """Nous l'avons invitée hier. -> We invited her yesterday."""
     (person, feminine, many), (tense, polarity, when_fr, when_en) = whom, time
     if person in (0, 3) and subject.person in (0, 3):
@@ -220,7 +220,7 @@ ACQUAINTED = (
 
 
 @frame(2, (*NAMES, *FAMILY, *GROUPS), ACQUAINTED)
-def acquainted(who: Subject, talk: tuple[str, str]) -> Sentence | None:
+def acquainted(who: Subject, talk: tuple[str, str]) -> SentencePair | None:
     """Connaissez-vous Marie ? Oui, je la connais bien."""
     if who.french == "Thomas" and "Thomas" in talk[0]:
         return None
@@ -272,7 +272,7 @@ RELATED = (*CLOTHES, BAG, SHOE)
 @frame(3, RELATED, RELATIVES, (ME, HE, SHE, WE, YOU, PAUL, MARIE, JULIE, *FAMILY[:4]), JUDGED, (False, True))
 def relating(
     noun: Noun, names: tuple[str, str], subject: Subject, judged: tuple[str, str, str, bool], many: bool
-) -> Sentence | None:
+) -> SentencePair | None:
     """La robe que Marie a achetée est trop petite."""
     if noun is SHOE and not many:
         return None

@@ -46,14 +46,14 @@ from keras_transformer.phrasebook.lexicon.nouns import (
     WINE,
 )  # fmt: skip
 from keras_transformer.phrasebook.lexicon.verbs import Verb, verb
-from keras_transformer.phrasebook.sentence import Sentence, frame, say
+from keras_transformer.phrasebook.sentence import SentencePair, frame, say
 
 YES, NOT = Polarity.YES, Polarity.NOT
 PRICED = (*CLOTHES, BOOK, BAG, WATCH, LAMP, UMBRELLA, CHAIR, TICKET, TABLE, BICYCLE)
 
 
 @frame(4, PRICED, range(2, 100), ("this", "the", "new", "these"))
-def costing(noun: Noun, price: int, kind: str) -> Sentence | None:
+def costing(noun: Noun, price: int, kind: str) -> SentencePair | None:
     """Ce livre coûte douze euros."""
     if kind == "new":
         return say(
@@ -73,7 +73,7 @@ def costing(noun: Noun, price: int, kind: str) -> Sentence | None:
 
 
 @frame(1.5, (*PRICED, *PAIRED), ("this", "these", "the"))
-def asking_price(noun: Noun, kind: str) -> Sentence | None:
+def asking_price(noun: Noun, kind: str) -> SentencePair | None:
     """Combien coûte ce livre ?"""
     many = kind == "these"
     if noun in PAIRED and not many:
@@ -124,7 +124,7 @@ ORDERS = (
 
 
 @frame(5, WANTED, ORDERS)
-def ordering_food(wanted: tuple[str, str], order: tuple[str, str, str, str]) -> Sentence | None:
+def ordering_food(wanted: tuple[str, str], order: tuple[str, str, str, str]) -> SentencePair | None:
     """Je voudrais un verre d'eau, s'il vous plaît."""
     if order[0] == "il reste" and wanted[1].startswith(
         ("two", "a dozen", "a lot", "a kilo", "a cup", "some w")
@@ -152,7 +152,7 @@ TASTES = ((verb("aimer", "like"), YES, "", ""), (verb("aimer", "like"), NOT, "",
 
 
 @frame(5, PRONOUNS, LIKED, TASTES)
-def liking(subject: Subject, liked: tuple[str, str], taste: tuple[Verb, Polarity, str, str]) -> Sentence:
+def liking(subject: Subject, liked: tuple[str, str], taste: tuple[Verb, Polarity, str, str]) -> SentencePair:
     """J'aime beaucoup le café. -> I like coffee a lot."""
     pair, polarity, much_fr, much_en = taste
     source = french.clause(subject, pair.french, Tense.HABIT, f"{much_fr} {liked[0]}".strip(), polarity)

@@ -84,7 +84,7 @@ from keras_transformer.phrasebook.lexicon.nouns import (
     WHITE,
     YOUNG,
 )  # fmt: skip
-from keras_transformer.phrasebook.sentence import Sentence, frame, say
+from keras_transformer.phrasebook.sentence import SentencePair, frame, say
 
 YES, NOT = Polarity.YES, Polarity.NOT
 IMPORTANT = Adjective("important", "importante", "important")
@@ -163,7 +163,7 @@ def _sayable(quality: Adjective, degree: str) -> bool:
 @frame(7, PLAIN, DEGREES, ("this", "the", "my"))
 def describing(
     thing: tuple[Noun, Adjective], degree: tuple[str, str, Polarity], determiner: str
-) -> Sentence | None:
+) -> SentencePair | None:
     """Ces chaussures sont trop chères."""
     noun, quality = thing
     many = determiner == "these"
@@ -206,7 +206,7 @@ UNSAID = {**dict.fromkeys(("we have", "Marie has", "my friends have", "Paul woul
 
 
 @frame(8, COUNTED, POINTED)
-def pointing(thing: tuple[Noun, Adjective], pointed: tuple[str, str, bool]) -> Sentence | None:
+def pointing(thing: tuple[Noun, Adjective], pointed: tuple[str, str, bool]) -> SentencePair | None:
     """C'est un bel appartement. / Ce sont de belles maisons."""
     (noun, quality), (before_fr, before_en, many) = thing, pointed
     if (noun in PAIRED and not many) or (many and noun not in (*PAIRED, *PLURABLE)):

@@ -3,7 +3,7 @@
 from keras_transformer.phrasebook.grammar import english
 from keras_transformer.phrasebook.grammar.french import AVOIR, ETRE, Subject, Tense, clause
 from keras_transformer.phrasebook.lexicon.nouns import CITIES, PEOPLE, PRONOUNS, SUBJECTS
-from keras_transformer.phrasebook.sentence import Sentence, frame, say
+from keras_transformer.phrasebook.sentence import SentencePair, frame, say
 
 _FRENCH = ["zéro", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix", "onze",
            "douze", "treize", "quatorze", "quinze", "seize", "dix-sept", "dix-huit", "dix-neuf"]  # fmt: skip
@@ -101,7 +101,7 @@ CLOCK = (("il est", ".", "it is", "."), ("il est déjà", ".", "it is already", 
 
 
 @frame(3, TIMES, CLOCK)
-def telling_time(time: tuple[str, str], told: tuple[str, str, str, str]) -> Sentence:
+def telling_time(time: tuple[str, str], told: tuple[str, str, str, str]) -> SentencePair:
     """Il est huit heures et demie."""
     return say(f"{told[0]} {time[0]}{told[1]}", f"{told[2]} {time[1]}{told[3]}")
 
@@ -121,7 +121,7 @@ DAYTIMES = tuple(
 
 
 @frame(2, WEEKLY, DAYTIMES, EVERY_WEEK)
-def scheduled(event: tuple[str, str], time: tuple[str, str], day: tuple[str, str]) -> Sentence:
+def scheduled(event: tuple[str, str], time: tuple[str, str], day: tuple[str, str]) -> SentencePair:
     """La banque ouvre à neuf heures le lundi."""
     return say(
         f"{event[0]} à {time[0]} {day[0]}".rstrip() + ".", f"{event[1]} at {time[1]} {day[1]}".rstrip() + "."
@@ -137,7 +137,7 @@ DATED = (("mon anniversaire est", "my birthday is on"), ("nous partons", "we are
 
 
 @frame(4, DATED, range(1, 32), MONTHS)
-def dated(event: tuple[str, str], day: int, month: tuple[str, str]) -> Sentence | None:
+def dated(event: tuple[str, str], day: int, month: tuple[str, str]) -> SentencePair | None:
     """Mon anniversaire est le 3 mai."""
     if (day > 29 and month[0] == "février") or (
         day == 31 and month[0] in ("avril", "juin", "septembre", "novembre")
@@ -173,7 +173,7 @@ BIRTHDAYS = (
 
 
 @frame(2, AGES, BIRTHDAYS)
-def aged(who: tuple[Subject, int], time: tuple[Tense, str, str]) -> Sentence:
+def aged(who: tuple[Subject, int], time: tuple[Tense, str, str]) -> SentencePair:
     """J'ai vingt ans. -> I am twenty years old."""
     (subject, age), (tense, when_fr, when_en) = who, time
     years = (
@@ -204,7 +204,7 @@ RESTING = ((ETRE.present, "en vacances", "been on holiday"),)
 
 
 @frame(3, SUBJECTS, LASTING, SPANS)
-def lasting(subject: Subject, state: tuple[tuple[str, ...], str, str], span: tuple[str, str]) -> Sentence:
+def lasting(subject: Subject, state: tuple[tuple[str, ...], str, str], span: tuple[str, str]) -> SentencePair:
     """J'habite ici depuis trois ans. -> I have lived here for three years."""
     forms, where, done = state
     has = "has" if subject.person == 2 else "have"
@@ -259,7 +259,7 @@ def _skies() -> tuple[tuple[str, str], ...]:
         ("à la montagne", "in the mountains"),
     ),
 )
-def weather(sky: tuple[str, str], place: tuple[str, str]) -> Sentence:
+def weather(sky: tuple[str, str], place: tuple[str, str]) -> SentencePair:
     """Il fait froid à Paris ce matin."""
     source, target = (" ".join(side.format(where).split()) for side, where in zip(sky, place, strict=True))
     return say(f"{source}.", f"{target}.")

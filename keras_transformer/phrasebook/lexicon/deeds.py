@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from keras_transformer.phrasebook.grammar import english, french
 from keras_transformer.phrasebook.grammar.french import Noun
-from keras_transformer.phrasebook.lexicon.moments import JUST, MOMENTS, Kind
+from keras_transformer.phrasebook.lexicon.moments import JUST, MOMENTS, DeedKind
 from keras_transformer.phrasebook.lexicon.nouns import (
     ARTICLE,
     BAG,
@@ -74,7 +74,7 @@ class Deed:
 
     verb: Verb
     thing: Thing
-    kind: Kind = Kind.ROUTINE
+    kind: DeedKind = DeedKind.ROUTINE
 
 
 def some(nouns: Iterable[Noun]) -> Iterator[Thing]:
@@ -140,17 +140,27 @@ def words(*pairs: str) -> Iterator[Thing]:
 
 
 def deeds(
-    infinitive: str, base: str, *things: Iterable[Thing], kind: Kind = Kind.ROUTINE, particle: str = ""
+    infinitive: str,
+    base: str,
+    *things: Iterable[Thing],
+    kind: DeedKind = DeedKind.ROUTINE,
+    particle: str = "",
 ) -> Iterator[Deed]:
     """The verb with each of its objects; the particle is 'at' in 'look at'."""
     pair = verb(infinitive, base)
     for thing in (thing for group in things for thing in group):
         meaning = f"{particle} {thing.english}".strip()
-        when = Kind.ONGOING if thing.single and kind is Kind.ROUTINE else kind
+        when = DeedKind.ONGOING if thing.single and kind is DeedKind.ROUTINE else kind
         yield Deed(pair, replace(thing, english=meaning), when)
 
 
-ONGOING, PASSING, EVENT, MAJOR, ACCIDENT = Kind.ONGOING, Kind.PASSING, Kind.EVENT, Kind.MAJOR, Kind.ACCIDENT
+ONGOING, PASSING, EVENT, MAJOR, ACCIDENT = (
+    DeedKind.ONGOING,
+    DeedKind.PASSING,
+    DeedKind.EVENT,
+    DeedKind.MAJOR,
+    DeedKind.ACCIDENT,
+)
 DEEDS = (
     *deeds("manger", "eat", some(FOOD), one(SNACKS), several((*FRUIT, *VEGETABLES))),
     *deeds("boire", "drink", some(DRINKS)),

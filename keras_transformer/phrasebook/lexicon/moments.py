@@ -6,7 +6,7 @@ from enum import Enum
 from keras_transformer.phrasebook.grammar.french import Polarity, Tense
 
 
-class Kind(Enum):
+class DeedKind(Enum):
     """When a thing is done: as a habit, now, on some day, in some year."""
 
     ROUTINE = "routine"
@@ -64,8 +64,8 @@ MAJOR_MOMENTS = (
 )  # fmt: skip
 JUST = Moment(Tense.JUST, YES, "", "")
 MOMENTS = {
-    Kind.ROUTINE: (*HABITS, *NOWS, *PASTS, *GOINGS, *MONDAYS, JUST),
-    Kind.ONGOING: (*NOWS, *PASTS, *GOINGS), Kind.PASSING: (*NOWS, *PASTS),
-    Kind.EVENT: (*PASTS, *GOINGS, *MONDAYS, JUST), Kind.MAJOR: MAJOR_MOMENTS,
-    Kind.ACCIDENT: (*PASTS, JUST),
+    DeedKind.ROUTINE: (*HABITS, *NOWS, *PASTS, *GOINGS, *MONDAYS, JUST),
+    DeedKind.ONGOING: (*NOWS, *PASTS, *GOINGS), DeedKind.PASSING: (*NOWS, *PASTS),
+    DeedKind.EVENT: (*PASTS, *GOINGS, *MONDAYS, JUST), DeedKind.MAJOR: MAJOR_MOMENTS,
+    DeedKind.ACCIDENT: (*PASTS, JUST),
 }  # fmt: skip

@@ -42,7 +42,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Step:
+class ExampleStep:
     """One thing to understand. In its texts _x or _(...) is an index, and ^x or ^(...) a power."""
 
     caption: str
@@ -54,12 +54,12 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Example:
+class WorkedExample:
     """A few steps that belong together, and the few lines of Python that do the same."""
 
     title: str
     explanation: str
-    steps: tuple[Step, ...]
+    steps: tuple[ExampleStep, ...]
     code: str
 
 

@@ -7,17 +7,17 @@ from html import escape
 from keras_transformer.viz.document import document
 from keras_transformer.viz.folder import INDEX
 from keras_transformer.viz.pictures import draw, png, svg
-from keras_transformer.viz.walkthrough.content import Example, Picture, Step, Table
+from keras_transformer.viz.walkthrough.content import ExampleStep, Picture, Table, WorkedExample
 
 
-def page_files(examples: Sequence[tuple[int, Example]]) -> dict[str, bytes]:
+def page_files(examples: Sequence[tuple[int, WorkedExample]]) -> dict[str, bytes]:
     """Numbered examples -> the page, and each picture as a PNG file too; by name, the page first."""
     pictures = [step.picture for _, example in examples for step in example.steps if step.picture]
     drawn = {f"{picture.name}.png": png(draw(picture)) for picture in pictures}
     return {INDEX: page(examples).encode(), **drawn}
 
 
-def page(examples: Sequence[tuple[int, Example]]) -> str:
+def page(examples: Sequence[tuple[int, WorkedExample]]) -> str:
     """A whole HTML document of numbered examples, the pictures within."""
     links = "\n".join(
         f'<li><a href="#example-{number}">{number}. {escape(example.title)}</a></li>'
@@ -38,7 +38,7 @@ train and translate, so what you work out by hand is what the model does.</p>
     return document("The Transformer, step by step", body, "walkthrough")
 
 
-def _section(example: Example, number: int) -> str:
+def _section(example: WorkedExample, number: int) -> str:
     steps = "\n".join(
         f"<li>{_step(step, f'{number}.{index}')}</li>" for index, step in enumerate(example.steps, 1)
     )
@@ -52,7 +52,7 @@ def _section(example: Example, number: int) -> str:
 </section>"""
 
 
-def _step(step: Step, label: str) -> str:
+def _step(step: ExampleStep, label: str) -> str:
     parts = [f'<p><span class="label">{label}</span> {_formula(step.caption)}</p>']
     if step.formula:
         parts.append(f'<p class="formula">{_formula(step.formula)}</p>')

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
-from keras_transformer.viz.walkthrough.content import Example, Step, Table
+from keras_transformer.viz.walkthrough.content import ExampleStep, Table, WorkedExample
 
 WIDTH = 92
 BOLD, CYAN, YELLOW, PLAIN = "\033[1m", "\033[36m", "\033[33m", "\033[0m"
@@ -15,7 +15,7 @@ SPELLINGS = {
 }  # fmt: skip
 
 
-def render(example: Example, number: int, encoding: str = "utf-8", colour: bool = False) -> str:
+def render(example: WorkedExample, number: int, encoding: str = "utf-8", colour: bool = False) -> str:
     """The whole example as text that `encoding` can write."""
     return "\n".join(_Sheet(encoding, colour).lines(example, number)) + "\n"
 
@@ -34,7 +34,7 @@ class _Sheet:
         self.encoding = encoding
         self.colour = colour
 
-    def lines(self, example: Example, number: int) -> Iterator[str]:
+    def lines(self, example: WorkedExample, number: int) -> Iterator[str]:
         title = self._spelled(f"{number}. {example.title}")
         yield self._painted(title, BOLD)
         yield self._painted("=" * len(title), BOLD)
@@ -47,7 +47,7 @@ class _Sheet:
         yield ""
         yield from (f"    {line}".rstrip() for line in self._spelled(example.code).splitlines())
 
-    def _step(self, step: Step, label: str) -> Iterator[str]:
+    def _step(self, step: ExampleStep, label: str) -> Iterator[str]:
         yield from self._paragraph(step.caption, label)
         indent = " " * len(label)
         if step.formula:

@@ -8,7 +8,7 @@ import pytest
 
 from export.artifact.golden import Golden, GoldenError, check_tokenized, golden_lines, read_golden
 from export.golden_answers import golden_answers
-from export.golden_sentences import Sentence, chosen, evenly
+from export.golden_sentences import SourceSentence, chosen, evenly
 from keras_transformer import TranslationModel
 from tests.export.versions import PAIRS, SENTENCES, small_model
 
@@ -52,7 +52,7 @@ def test_a_margin_is_the_smallest_distance_of_the_first_two_logits_over_the_step
 
 def test_a_long_source_is_cut_to_what_the_model_takes() -> None:
     model = small_model(max_length=12)
-    (cut,) = golden_answers(model, model.tokenizer, [Sentence(" ".join(TEXTS))])
+    (cut,) = golden_answers(model, model.tokenizer, [SourceSentence(" ".join(TEXTS))])
     assert len(cut.source_ids) == 12
     assert cut.source_ids[-1] == 3
     assert len(cut.target_ids) <= 12
@@ -94,11 +94,11 @@ def test_sentences_are_taken_at_even_distances_and_blank_ones_never(model: Trans
     assert evenly(range(3), 10) == [0, 1, 2]
     assert evenly([], 10) == []
     given = [
-        Sentence("Non."),
-        Sentence(""),
-        Sentence(" \u200b "),
-        Sentence("Oui.", "Yes."),
-        Sentence("Merci."),
+        SourceSentence("Non."),
+        SourceSentence(""),
+        SourceSentence(" \u200b "),
+        SourceSentence("Oui.", "Yes."),
+        SourceSentence("Merci."),
     ]
     assert chosen(given, 2, model.tokenizer).golden == [given[0], given[3]]
     assert chosen(given, 9, model.tokenizer).golden == [given[0], given[3], given[4]]
@@ -107,7 +107,7 @@ def test_sentences_are_taken_at_even_distances_and_blank_ones_never(model: Trans
 def test_int8_is_calibrated_on_sentences_that_are_not_golden_if_there_are_enough(
     model: TranslationModel,
 ) -> None:
-    given = [Sentence(pair.source, pair.target) for pair in PAIRS]
+    given = [SourceSentence(pair.source, pair.target) for pair in PAIRS]
     assert len(set(given)) == 200
     golden, calibration = chosen(given, 100, model.tokenizer)
     assert (len(golden), len(calibration)) == (100, 32)

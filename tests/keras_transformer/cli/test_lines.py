@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli._lines import Lines, interrupt_held_back, write_line
+from keras_transformer.cli._lines import LineReader, interrupt_held_back, write_line
 
 
 @contextmanager
-def piped() -> Iterator[tuple[Lines, int]]:
+def piped() -> Iterator[tuple[LineReader, int]]:
     reading, writing = os.pipe()
     try:
-        yield Lines(reading, Path("pipe")), writing
+        yield LineReader(reading, Path("pipe")), writing
     finally:
         os.close(reading)
 
@@ -42,7 +42,7 @@ def test_a_line_is_given_when_it_is_whole_without_waiting_for_the_next() -> None
 def test_lines_are_taken_up_to_a_size_and_one_that_is_longer_whole(tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"
     path.write_text("ab\n" * 10 + "c" * 1000 + "\n" + "d\n" * 3)
-    with Lines.of(path) as lines:
+    with LineReader.of(path) as lines:
         taken = list(iter(lambda: lines.take(10), []))
         assert (lines.read, lines.share) == (1037, 1.0)
     assert [text for chunk in taken for text in chunk] == ["ab"] * 10 + ["c" * 1000] + ["d"] * 3
@@ -60,7 +60,7 @@ def test_a_pipe_may_be_gzipped_as_well() -> None:
 def test_a_line_of_many_megabytes_is_read_in_one_pass(tmp_path: Path) -> None:
     path = tmp_path / "line.txt"
     path.write_bytes(b"a" * 2**25 + b"\nb")
-    with Lines.of(path) as lines:
+    with LineReader.of(path) as lines:
         assert [len(line) for line in lines.take(2**14)] == [2**25]
         assert lines.take(2**14) == ["b"]
 

@@ -12,7 +12,7 @@ import pytest
 
 from keras_transformer.cli import main
 from serving.api.limits import Limits
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from serving.server import Server
 from tests.export.versions import exported, small_model
 from tests.serving.echo import run
@@ -163,7 +163,7 @@ def test_a_server_without_any_model_is_told_with_what_to_do(
     async def scenario() -> None:
         server = Server(Limits())
         address = f"grpc://127.0.0.1:{await server.start('127.0.0.1', 0)}"
-        await server.open(Models([], refused))
+        await server.open(Registry([], refused))
         try:
             told = await asyncio.to_thread(failure, capsys, f"{address}{place}")
         finally:

@@ -15,7 +15,7 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.cli import main
-from keras_transformer.cli._lines import Lines
+from keras_transformer.cli._lines import LineReader
 from keras_transformer.cli.translate import chunks, translated
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences
@@ -310,7 +310,7 @@ def test_a_terminal_of_another_encoding_gets_utf8(
 def test_the_first_chunks_are_small(tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"
     path.write_text("abcd\n" * 200_000)
-    with Lines.of(path) as lines:
+    with LineReader.of(path) as lines:
         sizes = [5 * len(chunk) for chunk in chunks(lines)]
     assert sizes[0] < 2**14 + 5
     assert sizes[0] < sizes[1] < sizes[2] < max(sizes) <= 2**18 + 5

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.phrasebook import phrasebook
-from keras_transformer.text.cleaning import CleaningReport, CleaningRules, Example, clean
+from keras_transformer.text.cleaning import CleaningReport, CleaningRules, DroppedPair, clean
 from keras_transformer.text.corpus import CorpusError, Pair
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -117,7 +117,7 @@ def test_the_report_counts_every_pair_once_and_shows_the_first_three_of_each_rea
         "          1  duplicate",
         "             pair 8: 'Je suis étudiant.' | 'I am a student.'",
     ]
-    assert report.examples["duplicate"] == [Example(8, *GOOD)]
+    assert report.examples["duplicate"] == [DroppedPair(8, *GOOD)]
 
 
 def test_pairs_are_cleaned_one_at_a_time():

@@ -7,12 +7,12 @@ from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.viz.walkthrough.content import Example
+from keras_transformer.viz.walkthrough.content import WorkedExample
 from keras_transformer.viz.walkthrough.examples import EXAMPLES, worked_example
 
 
 @pytest.fixture(scope="session")
-def examples() -> list[tuple[int, Example]]:
+def examples() -> list[tuple[int, WorkedExample]]:
     return [(number, worked_example(number)) for number in range(1, len(EXAMPLES) + 1)]
 
 

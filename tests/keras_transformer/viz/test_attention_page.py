@@ -9,7 +9,7 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.viz.attention_page import attention_page
-from keras_transformer.viz.heads import Choice, Heads, Kind, heads_of
+from keras_transformer.viz.heads import AttentionKind, Choice, Heads, heads_of
 from keras_transformer.viz.pictures import WEIGHTS
 
 if TYPE_CHECKING:
@@ -255,7 +255,9 @@ def test_whatever_the_text_says_is_shown_and_not_obeyed(
 def test_any_token_is_shown_as_it_is(page: "Page", tmp_path: Path) -> None:
     tokens = ("</script>", "<!--<script>", "\"'", "&amp;", "a\u2028b", "שלום", "\x1b[31m", "\ud83d", "😀 1/4")
     size = len(tokens)
-    kind = Kind("Input–Input", np.full((1, 1, size, size), 1 / size, "float32"), tokens, tokens, tokens)
+    kind = AttentionKind(
+        "Input–Input", np.full((1, 1, size, size), 1 / size, "float32"), tokens, tokens, tokens
+    )
     opened(page, tmp_path / "page.html", Heads("a\x00b", "", {"input-input": kind}), Choice("input-input"))
     signs = [*tokens[:6], "␛[31m", "\ufffd", tokens[8]]
     assert page.run("[...looking.children].map(each => each.textContent)") == signs
@@ -267,7 +269,7 @@ def test_any_token_is_shown_as_it_is(page: "Page", tmp_path: Path) -> None:
 def test_a_long_text_scrolls_inside_its_map(page: "Page", tmp_path: Path) -> None:
     tokens = tuple(f"token {number}" for number in range(150))
     weights = np.random.default_rng(0).dirichlet(np.full(150, 0.1), (2, 2, 150)).astype("float32")
-    kind = Kind("Input–Input", weights, tokens, tokens, ("",) * 150)
+    kind = AttentionKind("Input–Input", weights, tokens, tokens, ("",) * 150)
     opened(page, tmp_path / "page.html", Heads("t", "t", {"input-input": kind}), Choice("input-input", 2, 1))
     assert page.run("document.documentElement.scrollWidth <= innerWidth")
     assert page.run(

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from keras_transformer import TranslationModel
 from keras_transformer.viz.attention_picture import attention_figure, attention_png, drawable
-from keras_transformer.viz.heads import Choice, Heads, Kind, heads_of
+from keras_transformer.viz.heads import AttentionKind, Choice, Heads, heads_of
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,9 @@ def test_one_head_has_its_numbers(heads: Heads) -> None:
 
 def heads_over(*tokens: str) -> Heads:
     size = len(tokens)
-    kind = Kind("Input–Input", np.full((1, 2, size, size), 1 / size, "float32"), tokens, tokens, ("",) * size)
+    kind = AttentionKind(
+        "Input–Input", np.full((1, 2, size, size), 1 / size, "float32"), tokens, tokens, ("",) * size
+    )
     return Heads("text", "translation", {"input-input": kind})
 
 

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from keras_transformer.viz.pictures import WEIGHTS, attention_picture, draw, png, svg
-from keras_transformer.viz.walkthrough.content import Example
+from keras_transformer.viz.walkthrough.content import WorkedExample
 
 
 def texts(figure: Figure) -> list[str]:
@@ -81,7 +81,7 @@ def luminance(colour: object) -> float:
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def test_every_example_picture_is_a_png_of_some_size(examples: list[tuple[int, Example]]) -> None:
+def test_every_example_picture_is_a_png_of_some_size(examples: list[tuple[int, WorkedExample]]) -> None:
     pictures = [step.picture for _, example in examples for step in example.steps if step.picture]
     assert len({picture.name for picture in pictures}) == len(pictures) == 10
     for picture in pictures:

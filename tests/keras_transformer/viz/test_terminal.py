@@ -2,13 +2,13 @@
 
 import pytest
 
-from keras_transformer.viz.walkthrough.content import Example, Step, table
+from keras_transformer.viz.walkthrough.content import ExampleStep, WorkedExample, table
 from keras_transformer.viz.walkthrough.terminal import render, spell
 
-SMALL = Example(
+SMALL = WorkedExample(
     "Roots",
     "A √ and a −.",
-    (Step("Look.", "y = √x", table([[1, -0.5], [10, 2.25]], ["one", "three"], ["√", "x"], "n")),),
+    (ExampleStep("Look.", "y = √x", table([[1, -0.5], [10, 2.25]], ["one", "three"], ["√", "x"], "n")),),
     "y = x ** 0.5",
 )
 
@@ -43,7 +43,9 @@ def test_ascii_spells_the_signs_out_and_stays_aligned() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
-def test_every_example_can_be_written_and_fits(encoding: str, examples: list[tuple[int, Example]]) -> None:
+def test_every_example_can_be_written_and_fits(
+    encoding: str, examples: list[tuple[int, WorkedExample]]
+) -> None:
     for number, example in examples:
         text = render(example, number, encoding)
         assert text.encode(encoding).decode(encoding) == text
@@ -51,7 +53,7 @@ def test_every_example_can_be_written_and_fits(encoding: str, examples: list[tup
         assert "\033" not in text
 
 
-def test_no_sign_is_lost_in_ascii(examples: list[tuple[int, Example]]) -> None:
+def test_no_sign_is_lost_in_ascii(examples: list[tuple[int, WorkedExample]]) -> None:
     for number, example in examples:
         questions = render(example, number, "ascii").count("?")
         assert questions == render(example, number, "utf-8").count("?")
@@ -90,7 +92,9 @@ def test_colour_is_added_and_changes_nothing_else() -> None:
         (9, "5. <eos>         5    <eos>"),
     ],
 )
-def test_the_numbers_stand_in_the_text(number: int, row: str, examples: list[tuple[int, Example]]) -> None:
+def test_the_numbers_stand_in_the_text(
+    number: int, row: str, examples: list[tuple[int, WorkedExample]]
+) -> None:
     assert f"     {row}\n" in render(examples[number - 1][1], number)
 
 

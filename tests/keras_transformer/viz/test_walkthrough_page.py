@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from keras_transformer.viz.folder import MARK
-from keras_transformer.viz.walkthrough.content import Example, Step
+from keras_transformer.viz.walkthrough.content import ExampleStep, WorkedExample
 from keras_transformer.viz.walkthrough.page import page, page_files
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
@@ -45,7 +45,7 @@ class Checker(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def html(examples: list[tuple[int, Example]]) -> str:
+def html(examples: list[tuple[int, WorkedExample]]) -> str:
     return page(examples)
 
 
@@ -74,7 +74,7 @@ def test_nothing_is_fetched(html: str, checked: Checker) -> None:
 
 
 def test_every_example_and_every_picture_is_there(
-    html: str, checked: Checker, examples: list[tuple[int, Example]]
+    html: str, checked: Checker, examples: list[tuple[int, WorkedExample]]
 ) -> None:
     for number, example in examples:
         assert f"example-{number}" in checked.ids
@@ -106,15 +106,15 @@ def test_light_dark_and_phone(html: str) -> None:
 
 
 def test_words_are_escaped_and_formulas_are_set() -> None:
-    step = Step("a < b & c", formula="W_Q x^2 10000^(2i/d) e^-3", by_hand="e^0.35 <eos>", remark="<b>")
-    shown = page([(1, Example("<title>", "<i>", (step,), "a < b"))])
+    step = ExampleStep("a < b & c", formula="W_Q x^2 10000^(2i/d) e^-3", by_hand="e^0.35 <eos>", remark="<b>")
+    shown = page([(1, WorkedExample("<title>", "<i>", (step,), "a < b"))])
     assert "W<sub>Q</sub> x<sup>2</sup> 10000<sup>2i/d</sup> e<sup>-3</sup>" in shown
     assert "e<sup>0.35</sup> &lt;eos&gt;" in shown
     assert "a &lt; b &amp; c" in shown
     assert "<b>" not in shown.replace("<b>By hand</b>", "")
 
 
-def test_files_are_the_page_and_its_pictures(examples: list[tuple[int, Example]]) -> None:
+def test_files_are_the_page_and_its_pictures(examples: list[tuple[int, WorkedExample]]) -> None:
     files = page_files(examples[2:3])
     assert list(files) == ["index.html", "positions.png", "similarity.png"]
     assert MARK.encode() in files["index.html"]

@@ -19,7 +19,7 @@ from keras_transformer import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from keras_transformer.viz.walkthrough.content import Example, Table
+from keras_transformer.viz.walkthrough.content import Table, WorkedExample
 from keras_transformer.viz.walkthrough.examples import worked_example
 
 Shown = Callable[[str], Table]
@@ -27,7 +27,7 @@ e = exp(1)
 
 
 @pytest.fixture
-def shown(examples: list[tuple[int, Example]]) -> Shown:
+def shown(examples: list[tuple[int, WorkedExample]]) -> Shown:
     def table_of(label: str) -> Table:
         number, step = map(int, label.split("."))
         table = examples[number - 1][1].steps[step - 1].table
@@ -128,7 +128,7 @@ def test_positions_are_added_to_the_words(shown: Shown) -> None:
 
 
 def test_the_heat_map_is_the_definition_and_likeness_depends_on_distance_only(
-    examples: list[tuple[int, Example]],
+    examples: list[tuple[int, WorkedExample]],
 ) -> None:
     waves, likeness = (step.picture.table.numbers() for step in examples[2][1].steps[2:] if step.picture)
     # position 5, dimensions 6 and 7 of 128: the angle is 5 / 10000^(6/128)
@@ -334,7 +334,7 @@ def test_reverse_embedding_is_the_linear_layer_without_bias() -> None:
 # What the walkthrough says beside the tables ---------------------------------------------------------------
 
 
-def test_a_common_mistake_is_told_with_its_number(examples: list[tuple[int, Example]]) -> None:
+def test_a_common_mistake_is_told_with_its_number(examples: list[tuple[int, WorkedExample]]) -> None:
     # softmax of the unscaled [2 0 2]: e² / (2 e² + 1) = 0.468311, 1 / (2 e² + 1) = 0.063379
     assert "[0.468311 0.063379 0.468311]" in examples[0][1].steps[4].remark
 
@@ -353,13 +353,13 @@ def test_a_common_mistake_is_told_with_its_number(examples: list[tuple[int, Exam
     ],
 )
 def test_the_python_below_an_example_gives_its_numbers(
-    number: int, name: str, label: str, examples: list[tuple[int, Example]], shown: Shown
+    number: int, name: str, label: str, examples: list[tuple[int, WorkedExample]], shown: Shown
 ) -> None:
     result = np.array(run(examples[number - 1][1].code)[name], "float64")
     np.testing.assert_allclose(np.squeeze(result), np.squeeze(shown(label).numbers()), rtol=0, atol=1e-5)
 
 
-def test_the_python_below_the_other_examples_runs(examples: list[tuple[int, Example]]) -> None:
+def test_the_python_below_the_other_examples_runs(examples: list[tuple[int, WorkedExample]]) -> None:
     scaled = np.array(run(examples[1][1].code)["weights"])
     np.testing.assert_allclose(scaled, [[0.731059, 0.268941]], rtol=0, atol=1e-6)
     assert tuple(run(examples[6][1].code)["weights"].shape) == (1, 8, 10, 10)

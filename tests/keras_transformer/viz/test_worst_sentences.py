@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from keras_transformer.evaluation.scores import score, sentence_chrf
 from keras_transformer.evaluation.significance import compare
-from keras_transformer.viz.worst_sentences import LONGEST, Sentence, page, worst, write
+from keras_transformer.viz.worst_sentences import LONGEST, ScoredSentence, page, worst, write
 
 SOURCES = ["Le chat dort.", "Je suis étudiant.", "Merci.", "Il pleut."]
 REFERENCES = ["The cat sleeps.", "I am a student.", "Thanks.", "It is raining."]
@@ -134,8 +134,8 @@ def test_scores_and_signatures_are_on_top() -> None:
 
 
 def test_a_limit_keeps_the_lowest_and_those_most_behind() -> None:
-    def sentence(line: int, chrf: float, other: float | None) -> Sentence:
-        return Sentence(line, None, "", "", chrf, None if other is None else "", other)
+    def sentence(line: int, chrf: float, other: float | None) -> ScoredSentence:
+        return ScoredSentence(line, None, "", "", chrf, None if other is None else "", other)
 
     sentences = [sentence(1, 10, 0), sentence(2, 90, 100), sentence(3, 20, 20), sentence(4, 50, 99)]
     assert [each.line for each in worst(sentences, 1)] == [1, 4]

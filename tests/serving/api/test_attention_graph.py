@@ -10,11 +10,11 @@ import pytest
 
 from keras_transformer.inference.queue import QueueFullError
 from serving.api import attention_graph
-from serving.api.attention_graph import Attended, Attention, Graph
+from serving.api.attention_graph import Attended, AttentionGraph, AttentionQueue
 from tests.serving.echo import run
 
 
-class Held(Graph):
+class Held(AttentionGraph):
     """It answers when it may, and knows how many were inside at once."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Held(Graph):
 
 def test_callers_who_go_away_do_not_let_others_in_beside_the_one_that_is_at_work() -> None:
     async def scenario() -> None:
-        graph, look = Held(), Attention()
+        graph, look = Held(), AttentionQueue()
         first = asyncio.create_task(look(graph, [5, 3], [6, 3]))
         assert await asyncio.to_thread(graph.entered.acquire, timeout=60)
         impatient = [asyncio.create_task(look(graph, [7, 3], [8, 3])) for _ in range(5)]
@@ -56,7 +56,7 @@ def test_there_is_room_for_so_many_and_it_comes_back(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(attention_graph, "MOST_WAITING", 2)
 
     async def scenario() -> None:
-        graph, look = Held(), Attention()
+        graph, look = Held(), AttentionQueue()
         waiting = [asyncio.create_task(look(graph, [5, 3], [6, 3])) for _ in range(2)]
         await asyncio.sleep(0)
         with pytest.raises(QueueFullError, match="2 sentences are waiting for attention"):

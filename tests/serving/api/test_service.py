@@ -13,7 +13,7 @@ from keras_transformer.phrasebook import phrasebook
 from serving.api.errors import InvalidError, Refusal, UnknownModelError, refusal
 from serving.api.limits import Limits
 from serving.grpc import handlers
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
@@ -248,7 +248,7 @@ def test_the_caller_chooses_model_and_version_and_is_told_which_answered() -> No
 @pytest.mark.parametrize("options", [{}, {"model": "echo"}, {"version": 2}])
 def test_where_no_model_is_left_one_may_come(options: dict[str, Any]) -> None:
     async def scenario() -> None:
-        models, server = Models([]), Server(Limits())
+        models, server = Registry([]), Server(Limits())
         port = await server.start("127.0.0.1", 0)
         await server.open(models)
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:

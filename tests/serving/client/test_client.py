@@ -12,8 +12,8 @@ from keras_transformer.phrasebook import phrasebook
 from serving import AsyncClient, Client, Retries, TranslationError
 from serving.api.limits import Limits
 from serving.client.calls import BATCH_CHARACTERS, BATCH_TEXTS, Attempts, batches
-from serving.registry.registry import Models
-from serving.registry.served_version import Model
+from serving.registry.registry import Registry
+from serving.registry.served_version import ServedVersion
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from tests.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, until
@@ -73,13 +73,13 @@ both = pytest.mark.parametrize("kind", [Client, AsyncClient])
 @asynccontextmanager
 async def client_of(
     kind: Kind,
-    *models: Model,
+    *models: ServedVersion,
     limits: Limits = Limits(),  # noqa: B008
     **settings: Any,
 ) -> AsyncIterator[Both]:
     server = Server(limits)
     port = await server.start("127.0.0.1", 0)
-    await server.open(Models(list(models) or [echo()]))
+    await server.open(Registry(list(models) or [echo()]))
     try:
         if kind is AsyncClient:
             async with AsyncClient(f"127.0.0.1:{port}", **settings) as client:
@@ -193,7 +193,7 @@ def test_a_server_that_is_not_ready_yet_is_waited_for(kind: Kind) -> None:
         assert (told.value.code, str(told.value)) == (
             StatusCode.UNAVAILABLE, "UNAVAILABLE: the server is getting ready: repeat it",
         )  # fmt: skip
-        await server.open(Models([echo()]))
+        await server.open(Registry([echo()]))
         assert (await call).text == "a"
         closed = client.close()
         if closed is not None:

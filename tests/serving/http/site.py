@@ -10,8 +10,8 @@ import aiohttp
 import grpc
 
 from serving.api.limits import Limits
-from serving.registry.registry import Models
-from serving.registry.served_version import Model
+from serving.registry.registry import Registry
+from serving.registry.served_version import ServedVersion
 from serving.server import Server
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.serving.echo import echo
@@ -25,18 +25,18 @@ async def started(limits: Limits = Limits()) -> AsyncIterator[tuple[Server, aioh
 
 
 @asynccontextmanager
-async def both(*models: Model) -> AsyncIterator[tuple[Any, aiohttp.ClientSession]]:
+async def both(*models: ServedVersion) -> AsyncIterator[tuple[Any, aiohttp.ClientSession]]:
     """Open. -> gRPC's stub, HTTP."""
     async with _listening(Limits()) as (server, session, port):
-        await server.open(Models(list(models)))
+        await server.open(Registry(list(models)))
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             yield TranslationServiceStub(channel), session
 
 
 @asynccontextmanager
-async def site(*models: Model, limits: Limits = Limits()) -> AsyncIterator[aiohttp.ClientSession]:  # noqa: B008
+async def site(*models: ServedVersion, limits: Limits = Limits()) -> AsyncIterator[aiohttp.ClientSession]:  # noqa: B008
     async with started(limits) as (server, session):
-        await server.open(Models(list(models) or [echo("fr-en", 3)]))
+        await server.open(Registry(list(models) or [echo("fr-en", 3)]))
         yield session
 
 

@@ -10,7 +10,7 @@ import pytest
 from serving.api.errors import InvalidError
 from serving.api.limits import Limits
 from serving.http import parsing, routes
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from tests.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, until
 from tests.serving.http.site import events, refused, site, started, told
 
@@ -70,7 +70,7 @@ def test_the_model_is_found_by_its_languages_or_by_its_name_and_version() -> Non
 def test_where_no_model_is_left_one_may_come(fields: dict[str, Any]) -> None:
     async def scenario() -> None:
         async with started() as (server, http):
-            models = Models([])
+            models = Registry([])
             await server.open(models)
             for place in ("/translate", "/translate/stream", "/attention"):
                 async with http.post(place, json={**ASK, **fields}) as response:
@@ -328,7 +328,7 @@ def test_before_it_is_warm_a_server_answers_for_its_health_alone() -> None:
                 assert (response.status, response.headers["Retry-After"]) == (503, "1")
                 assert (await response.json())["error"] == "the server is getting ready: repeat it"
             await refused(http.get("/languages"), 503)
-            await server.open(Models([echo()]))
+            await server.open(Registry([echo()]))
             assert await told(http.get("/healthz")) == (200, {"status": "serving"})
 
     run(scenario)
@@ -338,7 +338,7 @@ def test_a_server_that_goes_says_so_refuses_and_finishes_its_streams() -> None:
     async def scenario() -> None:
         runtime = Echo(held=True)
         async with started() as (server, http):
-            await server.open(Models([echo(runtime=runtime)]))
+            await server.open(Registry([echo(runtime=runtime)]))
             runtime.allow(2)
             found = events(await http.post("/translate/stream", json=ASK))
             await anext(found)
@@ -357,7 +357,7 @@ def test_a_server_that_goes_says_so_refuses_and_finishes_its_streams() -> None:
 
 def test_languages_and_models_are_listed() -> None:
     async def scenario() -> None:
-        models = Models([echo("one", 1), echo("one", 2)], {("one", 3): "it is damaged"})
+        models = Registry([echo("one", 1), echo("one", 2)], {("one", 3): "it is damaged"})
         async with started(Limits(characters=7)) as (server, http):
             await server.open(models)
             assert await told(http.get("/languages")) == (

@@ -11,7 +11,7 @@ import pytest
 
 from serving.api.limits import Limits
 from serving.http.static_page import page
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from serving.security.listening import Security
 from serving.server import Server
 from tests.serving.echo import echo, run
@@ -32,7 +32,7 @@ async def site(security: Security) -> AsyncIterator[int]:
     server = Server(Limits(), security)
     await server.start("127.0.0.1", 0)
     port = await server.start_http("127.0.0.1", 0)
-    await server.open(Models([echo()]))
+    await server.open(Registry([echo()]))
     try:
         yield port
     finally:

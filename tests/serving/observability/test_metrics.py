@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from serving.engine.statistics import Histogram
 from serving.observability.metrics import Metrics
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from serving.v1 import translation_pb2 as wire
 from tests.serving.echo import UNSPEAKABLE, Echo, echo, run, tokenizer, until
 from tests.serving.http.site import both, site, started
@@ -151,7 +151,7 @@ def test_the_engine_is_seen_as_it_is_while_it_is_busy_and_afterwards() -> None:
 
 
 def test_versions_are_told_with_their_state() -> None:
-    models = Models([echo("one", 1), echo("one", 2), echo("two", 1)], {("two", 2): "it is damaged"})
+    models = Registry([echo("one", 1), echo("one", 2), echo("two", 1)], {("two", 2): "it is damaged"})
     models.serving[0].engine.stop()
     found = Read(Metrics(lambda: models).text().decode())
     models.stop(10)

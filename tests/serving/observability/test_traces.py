@@ -15,7 +15,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from serving.api.limits import Limits
 from serving.observability.traces import TracesError, traces
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
@@ -65,7 +65,7 @@ def test_each_request_is_a_span_in_its_callers_trace_and_without_its_text(receiv
         assert tracing is not None
         server = Server(Limits(), traces=tracing)
         port = await server.start("127.0.0.1", 0)
-        await server.open(Models([echo("fr-en", 3)]))
+        await server.open(Registry([echo("fr-en", 3)]))
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             service = TranslationServiceStub(channel)
             text = "Où est la gare ?"

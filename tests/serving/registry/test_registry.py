@@ -17,7 +17,7 @@ from export.formats.onnx_scheduler_runtime import SchedulerOnnx
 from serving.api.errors import InvalidError, UnknownModelError
 from serving.api.limits import Limits
 from serving.registry.discovery import open_models, places
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from serving.registry.served_version import EngineSettings, ModelError
 from serving.v1 import translation_pb2 as wire
 from tests.serving.echo import run, stub
@@ -26,7 +26,7 @@ SETTINGS = EngineSettings(slots=4)
 
 
 @contextmanager
-def opened(root: Path, settings: EngineSettings = SETTINGS) -> Iterator[Models]:
+def opened(root: Path, settings: EngineSettings = SETTINGS) -> Iterator[Registry]:
     models = open_models(places(root), settings)
     try:
         yield models

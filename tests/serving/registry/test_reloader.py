@@ -17,9 +17,9 @@ from export.artifact.manifest import open_version
 from serving.api.limits import Limits
 from serving.engine.engine import BEHIND
 from serving.registry import discovery
-from serving.registry.discovery import Place
-from serving.registry.registry import Models, listed
-from serving.registry.served_version import EngineSettings, Model
+from serving.registry.discovery import VersionLocation
+from serving.registry.registry import Registry, listed
+from serving.registry.served_version import EngineSettings, ServedVersion
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
@@ -63,7 +63,7 @@ def test_engines_give_way_to_callers_and_what_is_opened_to_both_until_it_serves(
         async with live(root) as (versions, models):
             patience = []
 
-            def opened(place: Place, settings: EngineSettings) -> Model | str:
+            def opened(place: VersionLocation, settings: EngineSettings) -> ServedVersion | str:
                 patience.append(priority(threading.current_thread()))
                 return discovery.opened(place, settings)
 
@@ -279,7 +279,7 @@ def test_a_batch_has_one_version_whatever_comes_meanwhile() -> None:
     async def scenario() -> None:
         runtime = Echo(held=True)
         first, second = echo(version=1, runtime=runtime), echo(version=2)
-        models, server = Models([first]), Server(Limits())
+        models, server = Registry([first]), Server(Limits())
         port = await server.start("127.0.0.1", 0)
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             await server.open(models)

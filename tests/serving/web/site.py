@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from serving.api.limits import Limits
-from serving.registry.registry import Models
+from serving.registry.registry import Registry
 from serving.server import Server
 from tests.serving.echo import Echo, echo
 
@@ -77,7 +77,7 @@ def held(waiting: int = 8, limits: Limits = Limits()) -> Iterator[Held]:  # noqa
         server = Server(limits)
         await server.start("127.0.0.1", 0)
         port = await server.start_http("127.0.0.1", 0)
-        await server.open(Models([echo("fr-en", 3, runtime, waiting)]))
+        await server.open(Registry([echo("fr-en", 3, runtime, waiting)]))
 
         def cut() -> None:
             for connection in server._http._runner.server.connections:

@@ -5,7 +5,7 @@ Keras is loaded when the first example is asked for, and showing one computes no
 
 from importlib import import_module
 
-from keras_transformer.viz.walkthrough.content import Example
+from keras_transformer.viz.walkthrough.content import WorkedExample
 
 #: In the order in which they are told: the module and the function that builds the example.
 EXAMPLES = (
@@ -21,7 +21,7 @@ EXAMPLES = (
 )
 
 
-def worked_example(number: int) -> Example:
+def worked_example(number: int) -> WorkedExample:
     """Example `number`, counted from 1."""
     if not 1 <= number <= len(EXAMPLES):
         raise ValueError(f"the examples are numbered 1 to {len(EXAMPLES)}; got {number}.")

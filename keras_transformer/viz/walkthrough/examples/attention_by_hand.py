@@ -16,7 +16,7 @@ from keras_transformer.layers import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from keras_transformer.viz.walkthrough.content import Example, Picture, Step, features, table
+from keras_transformer.viz.walkthrough.content import ExampleStep, Picture, WorkedExample, features, table
 
 Array = NDArray[np.float32]
 
@@ -31,7 +31,7 @@ def plain_self_attention(width: int) -> MultiHeadSelfAttention:
     return layer
 
 
-def self_attention() -> Example:
+def self_attention() -> WorkedExample:
     """Example 1: three words look at each other."""
     words = ["The", "cat", "sat"]
     x = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]], "float32")
@@ -41,26 +41,28 @@ def self_attention() -> Example:
     scaled = scores / math.sqrt(width)
     unscaled = ops.convert_to_numpy(ops.softmax(scores))
     steps = (
-        Step("Each word is a vector of four numbers: the rows of X.", table=table(x, words, features(width))),
-        Step(
+        ExampleStep(
+            "Each word is a vector of four numbers: the rows of X.", table=table(x, words, features(width))
+        ),
+        ExampleStep(
             "Three matrices turn X into queries, keys and values. Here all three are the identity, so that "
             "Q = K = V = X, and nothing hides what attention itself does.",
             "Q = X W_Q,  K = X W_K,  V = X W_V",
         ),
-        Step(
+        ExampleStep(
             "How well does each word's query match each word's key? The dot product says so. "
             "A row is a word that looks; a column is a word looked at.",
             "scores = Q K^T",
             table(scores, words, words),
             by_hand=f"sat · sat = {_products(x[2], x[2])} = {scores[2, 2]:g}",
         ),
-        Step(
+        ExampleStep(
             f"The scores are divided by the square root of the width of a key, √{width} = "
             f"{math.sqrt(width):g}. Example 2 shows what that is good for.",
             "scaled = Q K^T / √d_k",
             table(scaled, words, words),
         ),
-        Step(
+        ExampleStep(
             "The softmax of each row makes weights of the scores: all positive, together 1.",
             "weights = softmax(scaled)",
             table(weights, words, words),
@@ -69,7 +71,7 @@ def self_attention() -> Example:
             remark="A common slip is to take the softmax of the scores before they are divided: "
             f"for The that gives {_row(unscaled[0])}, and weights that are too sharp.",
         ),
-        Step(
+        ExampleStep(
             "Each word's output is the sum of all values, each times its weight: a word that knows its "
             "neighbours.",
             "output = weights V",
@@ -77,7 +79,7 @@ def self_attention() -> Example:
             by_hand=f"The, dimension 0: {_products(weights[0], x[:, 0])} = {output[0, 0]:.6f}",
         ),
     )
-    return Example(
+    return WorkedExample(
         "Self-attention over “The cat sat”",
         "Every word asks all words, itself included, how much they matter to it, and takes from each one "
         "that much. This is the heart of the Transformer, small enough to check with a pencil.",
@@ -89,7 +91,7 @@ def self_attention() -> Example:
     )
 
 
-def scaling() -> Example:
+def scaling() -> WorkedExample:
     """Example 2: two scores, with and without the division by √d."""
     query = np.array([[2, 0, 0, 0]], "float32")
     keys = np.array([[3, 0, 0, 0], [2, 0, 0, 0]], "float32")
@@ -105,18 +107,18 @@ def scaling() -> Example:
     shown = [f"softmax({_row(scaled)})", f"softmax({_row(scores)})", "softmax([10 1])"]
     slopes = [[row[0] * row[1]] for row in compared]
     steps = (
-        Step(
+        ExampleStep(
             "A query and two keys of width 4 give these scores.",
             "scores = Q K^T,  scaled = scores / √4",
             table([scores.tolist(), scaled.tolist()], ["scores", "scaled"], names),
         ),
-        Step(
+        ExampleStep(
             "The weights of the scaled scores, of the scores as they are, and of two scores further apart.",
             "weights = softmax(scaled)",
             table(compared, shown, names),
             by_hand=_softmax_by_hand("scaled", scaled),
         ),
-        Step(
+        ExampleStep(
             "Learning needs a slope: how much the first weight p moves when its score moves a little is "
             "p (1 − p). Far apart, almost nothing is left of it.",
             "∂p / ∂score = p (1 − p)",
@@ -125,7 +127,7 @@ def scaling() -> Example:
             "keeps the scores as far apart in a wide model as in a narrow one.",
         ),
     )
-    return Example(
+    return WorkedExample(
         "Why the scores are scaled",
         "Large scores drive the softmax into its corners: one key gets everything, the others get nothing, "
         "and the model stops learning.",
@@ -138,7 +140,7 @@ def scaling() -> Example:
     )
 
 
-def masked_self_attention() -> Example:
+def masked_self_attention() -> WorkedExample:
     """Example 6: four positions, the last one padding, nobody looks ahead."""
     x = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8], [0.9, 1.0, 1.1, 1.2], [0] * 4], "float32")
     positions = ["0", "1", "2", "3 (pad)"]
@@ -148,19 +150,19 @@ def masked_self_attention() -> Example:
     scores = x @ x.T
     scaled = scores / math.sqrt(width)
     steps = (
-        Step(
+        ExampleStep(
             "Four positions; the last one is padding, all zeros. Again Q = K = V = X.",
             table=table(x, positions, features(width)),
         ),
-        Step("The scores.", "scores = Q K^T", table(scores, positions, positions)),
-        Step("Scaled by √4 = 2.", "scaled = Q K^T / √d_k", table(scaled, positions, positions)),
-        Step(
+        ExampleStep("The scores.", "scores = Q K^T", table(scores, positions, positions)),
+        ExampleStep("Scaled by √4 = 2.", "scaled = Q K^T / √d_k", table(scaled, positions, positions)),
+        ExampleStep(
             "What a position may not look at gets the score −∞: ahead of it, and padding. "
             "(The layer uses a very large negative number, which gives the same weights and no NaN.)",
             "masked = scaled where the mask is 1, −∞ where it is 0",
             table(np.where(mask, scaled, -np.inf), positions, positions),
         ),
-        Step(
+        ExampleStep(
             "e^(−∞) = 0, so the softmax gives the hidden positions no weight at all, and shares all of it "
             "among the others.",
             "weights = softmax(masked)",
@@ -172,9 +174,9 @@ def masked_self_attention() -> Example:
             remark="The padded row looks at the three real words with a third each, for its scores are all "
             "0. Its output is never used: nobody may look at it, and the loss leaves it out.",
         ),
-        Step("The outputs.", "output = weights V", table(output, positions, features(width))),
+        ExampleStep("The outputs.", "output = weights V", table(output, positions, features(width))),
     )
-    return Example(
+    return WorkedExample(
         "Masked self-attention",
         "The decoder writes from left to right, so a position must not see what comes after it; and nobody "
         "should look at padding. The mask does both, between the scores and the softmax.",
@@ -188,7 +190,7 @@ def masked_self_attention() -> Example:
     )
 
 
-def weighted_sum() -> Example:
+def weighted_sum() -> WorkedExample:
     """Example 8: the weights are given, and the output is read off them."""
     words = ["Python", "executes", "quickly"]
     given = np.array([[0.4, 0.4, 0.2], [0.3, 0.6, 0.1], [0.1, 0.1, 0.8]], "float32")
@@ -199,12 +201,12 @@ def weighted_sum() -> Example:
     same, weights = map(ops.convert_to_numpy, scaled_dot_product_attention(query, one_hot, one_hot))
     mixed = ops.convert_to_numpy(scaled_dot_product_attention(query, one_hot, meanings)[0])
     steps = (
-        Step(
+        ExampleStep(
             "The weights: row by row, who takes how much from whom. The last column is their sum.",
             table=table(np.hstack([weights, weights.sum(1, keepdims=True)]), words, [*words, "sum"]),
             picture=Picture("weighted-sum", "weights", "The weights", table(weights, words, words)),
         ),
-        Step(
+        ExampleStep(
             "If every word's value is one-hot, a 1 in its own place, then the output is the weights "
             "themselves: "
             + "; ".join(_mixture(words, index, row) for index, row in enumerate(weights))
@@ -212,7 +214,7 @@ def weighted_sum() -> Example:
             "output = weights V,  V = I",
             table(same, words, words),
         ),
-        Step(
+        ExampleStep(
             "With other values, the same weights mix those: "
             + ", ".join(f"{word} {_row(row)}" for word, row in zip(words, meanings, strict=True))
             + ".",
@@ -221,7 +223,7 @@ def weighted_sum() -> Example:
             by_hand=f"Python, dimension 0: {_products(weights[0], meanings[:, 0])} = {mixed[0, 0]:g}",
         ),
     )
-    return Example(
+    return WorkedExample(
         "Attention is a weighted sum",
         "Once the weights are known, attention is nothing but an average in which some count more.",
         steps,

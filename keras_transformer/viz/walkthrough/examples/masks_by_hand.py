@@ -4,10 +4,17 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.layers import causal_mask, padding_mask, scaled_dot_product_attention
-from keras_transformer.viz.walkthrough.content import Example, Picture, Step, Table, features, table
+from keras_transformer.viz.walkthrough.content import (
+    ExampleStep,
+    Picture,
+    Table,
+    WorkedExample,
+    features,
+    table,
+)
 
 
-def masks() -> Example:
+def masks() -> WorkedExample:
     """Example 5: the two masks, their combination, and a row that may look at nothing."""
     ids = np.array([[1, 2, 3, 0]])
     tokens = ["1", "2", "3", "0 (pad)"]
@@ -22,44 +29,44 @@ def masks() -> Example:
     output, weights = map(ops.convert_to_numpy, scaled_dot_product_attention(x, x, x, both_sides))
     short_tokens = ["1", "2", "0 (pad)"]
     steps = (
-        Step(
+        ExampleStep(
             "Sentences in a batch are filled up with the id 0 to one length. The padding mask is 1 where "
             "there is a real token.",
             "padding = (ids ≠ 0)",
             _binary(padding[0], ["mask"], tokens),
         ),
-        Step(
+        ExampleStep(
             "As a matrix: whoever looks, every row, may look at the three real tokens.",
             table=_binary(everywhere[0], tokens, tokens),
             picture=_picture("padding-mask", "Padding mask", everywhere[0], tokens),
         ),
-        Step(
+        ExampleStep(
             "The look-ahead mask, also called causal: position t sees itself and what came before.",
             "causal(t, s) = (s ≤ t)",
             _binary(causal[0], places, places),
             picture=_picture("causal-mask", "Look-ahead mask", causal[0], places),
         ),
-        Step(
+        ExampleStep(
             "Both: 1 where both are 1. This is what the decoder uses.",
             "padding & causal",
             _binary(combined[0], tokens, tokens),
             picture=_picture("combined-mask", "Padding and look-ahead", combined[0], tokens),
             remark="The padded row may still look at real tokens. That does no harm: nobody looks at it.",
         ),
-        Step(
+        ExampleStep(
             "If the padding's own row is hidden too, a row is left that may look at nothing.",
             table=_binary(both_sides[0], short_tokens, short_tokens),
             picture=_picture("hidden-row-mask", "A row that sees nothing", both_sides[0], short_tokens),
         ),
-        Step(
+        ExampleStep(
             "A softmax of nothing but −∞ is 0/0, not a number (NaN), and one NaN ruins a whole training run. "
             "The layers of this package give zeros instead. Here the weights for the vectors of example 1:",
             "weights = softmax(masked),  0 where there is nothing to look at",
             table(weights[0], short_tokens, short_tokens),
         ),
-        Step("And the outputs.", "output = weights V", table(output[0], short_tokens, features(4))),
+        ExampleStep("And the outputs.", "output = weights V", table(output[0], short_tokens, features(4))),
     )
-    return Example(
+    return WorkedExample(
         "Masks",
         "A mask says who may look at whom: 1 yes, 0 no. A row is the position that looks, a column the "
         "position looked at.",

@@ -13,13 +13,13 @@ from keras_transformer.layers import (
     TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
-from keras_transformer.viz.walkthrough.content import Example, Picture, Step, features, table
+from keras_transformer.viz.walkthrough.content import ExampleStep, Picture, WorkedExample, features, table
 
 # The paper's base model; the vocabulary is that of its English and German.
 LAYERS, HEADS, WIDTH, INNER, VOCABULARY = 6, 8, 512, 2048, 37_000
 
 
-def shapes() -> Example:
+def shapes() -> WorkedExample:
     """Example 7: one block of each kind at the paper's sizes, run on a sentence of 10 and one of 7 tokens."""
     source, target = np.ones((1, 10), "int32"), np.ones((1, 7), "int32")
     embedding = TokenEmbedding(VOCABULARY, WIDTH)
@@ -46,7 +46,7 @@ def shapes() -> Example:
     ]
     total = sum(count for _, count in counts)
     steps = (
-        Step(
+        ExampleStep(
             "The sizes of the paper's base model. The heads share the width: each one has its own slice, "
             "and their outputs side by side are as wide as the input again.",
             "d_k = d_model / heads,  scale = √d_k",
@@ -66,7 +66,7 @@ def shapes() -> Example:
             ),
             by_hand=f"{WIDTH} / {HEADS} = {head};  {HEADS} · {head} = {head * HEADS}",
         ),
-        Step(
+        ExampleStep(
             f"One sentence of {source.shape[1]} tokens on its way to one of {target.shape[1]}. A block gives "
             "back the shape it was given, which is why blocks can be stacked.",
             table=table(
@@ -75,7 +75,7 @@ def shapes() -> Example:
                 ["dimensions", "shape"],
             ),
         ),
-        Step(
+        ExampleStep(
             f"Between the two matrices of the feed-forward network each position is {INNER} wide.",
             "FFN(x) = max(0, x W_1 + b_1) W_2 + b_2",
             table(
@@ -87,7 +87,7 @@ def shapes() -> Example:
                 ["shape"],
             ),
         ),
-        Step(
+        ExampleStep(
             f"The weights, counted. The logits are as wide as the vocabulary, here {VOCABULARY} as in the "
             "paper, and the largest one (argmax) names the next word.",
             table=table(
@@ -97,7 +97,7 @@ def shapes() -> Example:
             ),
         ),
     )
-    return Example(
+    return WorkedExample(
         "The shapes of the paper's model",
         "All that attention needs is in the examples before. The model of “Attention Is All You Need” is the "
         "same thing, wider and stacked.",
@@ -109,7 +109,7 @@ def shapes() -> Example:
     )
 
 
-def last_layer() -> Example:
+def last_layer() -> WorkedExample:
     """Example 9: five outputs of a decoder become the five words of "I am a student <eos>"."""
     vocabulary = ["a", "am", "I", "thanks", "student", "<eos>"]
     sentence = [2, 1, 0, 4, 5]
@@ -133,7 +133,7 @@ def last_layer() -> Example:
     right = probabilities[np.arange(len(sentence)), sentence]
     powers = " + ".join(f"e^{logit:g}" for logit in logits[0])
     steps = (
-        Step(
+        ExampleStep(
             "A vocabulary of six words, each with a number. As a target, a word is one-hot: here “am”.",
             table=table(
                 np.stack([np.arange(6), ops.convert_to_numpy(ops.one_hot(am, 6)).astype(int)]),
@@ -141,22 +141,22 @@ def last_layer() -> Example:
                 vocabulary,
             ),
         ),
-        Step(
+        ExampleStep(
             "The decoder has read the source and the words so far, and hands over one vector for each step "
             "(chosen by hand here, to be easy on the eye).",
             table=table(outputs, numbered, features(width)),
         ),
-        Step(
+        ExampleStep(
             "The last layer has a vector for each word of the vocabulary: the embedding, used backwards.",
             "E",
             table(vectors, vocabulary, features(width)),
         ),
-        Step(
+        ExampleStep(
             "Their dot products are the logits: one for each word, as many as the vocabulary has.",
             "logits = output E^T",
             table(logits, numbered, vocabulary),
         ),
-        Step(
+        ExampleStep(
             "The softmax makes probabilities of them; each row sums to 1.",
             "p = softmax(logits)",
             table(probabilities, numbered, vocabulary),
@@ -165,13 +165,13 @@ def last_layer() -> Example:
                 "next-word", "probabilities", "The next word", table(probabilities, numbered, vocabulary)
             ),
         ),
-        Step(
+        ExampleStep(
             "The largest one is the next word (argmax): it names the sentence, word after word, until <eos>, "
             "the end of the sentence.",
             "word = argmax(p)",
             table([[int(index), vocabulary[index]] for index in chosen], numbered, ["argmax", "word"]),
         ),
-        Step(
+        ExampleStep(
             "While training, the right word is known. The loss of a step is −log of the probability that "
             "the model gave to it: 0 if it was sure, and large if it was sure of another word.",
             "loss = −log p(right word)",
@@ -180,7 +180,7 @@ def last_layer() -> Example:
             f"{np.log(6):.6f}. Compare your first training steps with log V.",
         ),
     )
-    return Example(
+    return WorkedExample(
         "From vectors to words",
         "At the top of the decoder a vector has to become a word. Linear layer, softmax, argmax: five times, "
         "and “I am a student <eos>” is written.",

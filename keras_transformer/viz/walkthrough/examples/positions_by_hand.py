@@ -4,7 +4,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.layers import PositionalEncoding
-from keras_transformer.viz.walkthrough.content import Example, Picture, Step, features, table
+from keras_transformer.viz.walkthrough.content import ExampleStep, Picture, WorkedExample, features, table
 
 # What the heat map shows: long and wide enough to see the waves.
 LENGTH, WIDTH = 64, 128
@@ -15,7 +15,7 @@ def encoding(length: int, width: int) -> np.ndarray:
     return ops.convert_to_numpy(PositionalEncoding(length)(np.zeros((1, length, width), "float32")))[0]
 
 
-def positions() -> Example:
+def positions() -> WorkedExample:
     """Example 3: the encoding of four positions, added to two words."""
     words = ["The", "cat"]
     x = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]], "float32")
@@ -25,7 +25,7 @@ def positions() -> Example:
     numbers = features(LENGTH)
     alike = ops.convert_to_numpy(ops.matmul(wide, wide.T))
     steps = (
-        Step(
+        ExampleStep(
             f"Each position is a vector of width {width}: a sine and a cosine for each pair of dimensions. "
             "The first pair turns fast, the second a hundred times slower.",
             "PE(pos, 2i) = sin(pos / 10000^(2i/d)),  PE(pos, 2i+1) = cos(pos / 10000^(2i/d))",
@@ -33,7 +33,7 @@ def positions() -> Example:
             by_hand=f"position 1: sin 1 = {small[1, 0]:.6f}, cos 1 = {small[1, 1]:.6f}, "
             f"sin 0.01 = {small[1, 2]:.6f}, cos 0.01 = {small[1, 3]:.6f}",
         ),
-        Step(
+        ExampleStep(
             "The position is added to what the word means: "
             + " and ".join(f"{word} = {_row(row)}" for word, row in zip(words, x, strict=True))
             + " at positions 0 and 1 become",
@@ -43,14 +43,14 @@ def positions() -> Example:
             remark="PE(0) is not zero: its cosines are 1, so even the first word is changed. "
             "And angles are in radians.",
         ),
-        Step(
+        ExampleStep(
             f"The same for {LENGTH} positions and width {WIDTH}: fast waves on the left, slow ones on the "
             "right. Read a row and you have the fingerprint of a position.",
             picture=Picture(
                 "positions", "positions", "Sinusoidal positions", table(wide, numbers, features(WIDTH))
             ),
         ),
-        Step(
+        ExampleStep(
             "How alike are two positions? Their dot product depends on nothing but their distance: every "
             "diagonal has one colour. That is how a model can learn to look “two words back”.",
             "PE(p) · PE(q)",
@@ -61,7 +61,7 @@ def positions() -> Example:
             'the rest, as PositionalEncoding(kind="learned") does it. It knows no position past its end.',
         ),
     )
-    return Example(
+    return WorkedExample(
         "Where a word stands",
         "Attention alone sees a bag of words: shuffle them, and the outputs are merely shuffled. So each "
         "word is told its place before it enters.",
