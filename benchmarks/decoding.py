@@ -199,7 +199,7 @@ def _hf(options: argparse.Namespace, source: Any) -> Callable[[], Any]:
 def _ctranslate2(options: argparse.Namespace, source: Any) -> Callable[[], Any]:
     import ctranslate2
 
-    from export.formats.ctranslate2 import write_with_vocabulary
+    from export.formats.writers.ctranslate2 import write_with_vocabulary
 
     names = [str(number) for number in range(VOCABULARY)]
     directory = options.scratch / "ctranslate2"
@@ -233,7 +233,7 @@ def _texts(options: argparse.Namespace) -> tuple[Callable[[], Any], int]:
         return _exported(options, model, texts), tokens
     import ctranslate2
 
-    from export.formats.ctranslate2 import write_ctranslate2
+    from export.formats.writers.ctranslate2 import write_ctranslate2
 
     directory = options.scratch / "ctranslate2-text"
     write_ctranslate2(model, directory)
@@ -252,8 +252,8 @@ def _texts(options: argparse.Namespace) -> tuple[Callable[[], Any], int]:
 
 
 def _exported(options: argparse.Namespace, model: Any, texts: list[str]) -> Callable[[], Any]:
-    from export.formats.onnx_scheduler import write_scheduler_onnx
-    from export.formats.onnx_scheduler_runtime import SchedulerOnnx
+    from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx
+    from export.formats.writers.onnx_scheduler import write_scheduler_onnx
 
     write_scheduler_onnx(model, options.scratch)
     longest, tokenizer = model.network.max_length, model.tokenizer

@@ -83,9 +83,9 @@ def _measure(sides: dict[str, Side], presets: list[str], options: argparse.Names
 def _export(preset: str, directory: Path, names: list[str]) -> None:
     """The same random weights for every side."""
     from export.calibration import observed_ranges
-    from export.formats.ctranslate2 import write_ctranslate2
-    from export.formats.onnx_scheduler import write_scheduler_onnx
-    from export.formats.saved_model import write_saved_model
+    from export.formats.writers.ctranslate2 import write_ctranslate2
+    from export.formats.writers.onnx_scheduler import write_scheduler_onnx
+    from export.formats.writers.saved_model import write_saved_model
     from keras_transformer.graphs.int8 import Int8
 
     model = smallest.untrained(preset, _tokenizer())
@@ -112,7 +112,7 @@ def _prepared(name: str, scratch: Path, preset: str, batch: str) -> tuple[Callab
 def _onnx(directory: Path, source: Any, precision: str) -> Callable[[], Any]:
     from keras_transformer.inference.backends.slots import Slots
 
-    from export.formats.onnx_scheduler_runtime import SchedulerOnnx
+    from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx
 
     runtime = SchedulerOnnx(directory, precision)
     slots = Slots(runtime.decoder, len(source), SOURCE, TARGET)

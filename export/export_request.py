@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from export.artifact.layout import FORMATS, WRITTEN_WITH
 from export.artifact.manifest import LearnedLengths
 from export.artifact.quality_card import Pairs
-from export.formats.registry import check_installed
+from export.formats.format import check_installed
+from export.formats.onnx_format import TEXT_LIBRARY
+from export.formats.registry import FORMATS
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class ExportRequest:
         ]
         if not self.formats:
             problems.append(f"an export has one format at least; there are {', '.join(FORMATS)}")
-        able = [name for name, precisions in FORMATS.items() if self.quantize in precisions]
+        able = [name for name, kind in FORMATS.items() if self.quantize in kind.files]
         if self.quantize is not None and not set(able) & set(self.formats):
             problems.append(
                 f"{self.quantize} is a precision of {', '.join(able) or 'no format'}: ask for one that has it"
@@ -36,15 +37,15 @@ class ExportRequest:
 
     def check_libraries(self) -> None:
         """All that the writers will load is there."""
-        libraries = {each for name in self.formats for each in WRITTEN_WITH[name]}
+        libraries = {library for name in self.formats for library in FORMATS[name].libraries}
         if self.with_tokenizer:
-            libraries.add("onnxruntime_extensions")
+            libraries.add(TEXT_LIBRARY)
         check_installed(sorted(libraries), "this export")
 
     def precisions(self) -> dict[str, tuple[str, ...]]:
         """Of each format, as the manifest has them."""
         return {
-            name: tuple(each for each in FORMATS[name] if each in ("float32", self.quantize))
+            name: tuple(each for each in FORMATS[name].files if each in ("float32", self.quantize))
             for name in FORMATS
             if name in self.formats
         }

@@ -26,7 +26,8 @@ from export.artifact.manifest import (
 )
 from export.artifact.quality_card import Machine, QualityCard, Scored, sizes
 from export.export_request import ExportRequest, Origin
-from export.formats.writers import Writer, writers
+from export.formats.format import WriteStep
+from export.formats.registry import write_steps
 from export.golden_answers import golden_answers
 from export.golden_sentences import Chosen
 from export.isolated import THREADS
@@ -74,8 +75,8 @@ def export_version(
         (directory / GOLDEN).write_bytes(golden_lines(golden))
         tokenizer.save(directory / TOKENIZER)
         calibration = [each.source for each in sentences.calibration]
-        for writer in writers(request, tokenizer, calibration):
-            _run(writer, model, directory, tell)
+        for step in write_steps(request, tokenizer, calibration):
+            _run(step, model, directory, tell)
         _remove_empty_folders(directory)
         manifest = _manifest(model, tokenizer, request, golden, origin, directory)
         (directory / MANIFEST).write_bytes(manifest.content())
@@ -84,13 +85,13 @@ def export_version(
     return replace(version, directory=output)
 
 
-def _run(writer: Writer, model: TranslationModel, directory: Path, tell: Tell) -> None:
+def _run(step: WriteStep, model: TranslationModel, directory: Path, tell: Tell) -> None:
     before, begun = _bytes(directory), time.monotonic()
-    tell(f"writing {writer.name} ...")
+    tell(f"writing {step.name} ...")
     try:
-        writer.write(model, directory)
+        step.write(model, directory)
     except tf.errors.OpError as error:  # how TensorFlow says that a file cannot be written
-        raise ExportError(f"{writer.name} could not be written: {error.message}") from error
+        raise ExportError(f"{step.name} could not be written: {error.message}") from error
     _forget()
     tell(f"  {(_bytes(directory) - before) / 1e6:.1f} MB in {time.monotonic() - begun:.1f} s")
 

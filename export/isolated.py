@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from export.artifact.layout import TOKENIZER, RuntimeName
-from export.formats.registry import LibraryError, TextRuntime, open_runtime, open_text_runtime
+from export.artifact.layout import TOKENIZER
+from export.formats.format import LibraryError, RuntimeName, TextRuntime
+from export.formats.onnx_format import open_text_runtime
+from export.formats.registry import open_runtime
 from keras_transformer.text.tokenizer import Tokenizer
 
 THREADS = 1

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from export.artifact.layout import RuntimeName
 from export.artifact.manifest import Version
-from export.formats.registry import installed, open_runtime
+from export.formats.format import RuntimeName, installed
+from export.formats.registry import open_runtime
 from keras_transformer.cores import usable_cores
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from export.artifact.golden import NEAR_TIE, Golden
-from export.artifact.layout import RuntimeName
 from export.artifact.manifest import Version
 from export.artifact.quality_card import Agreement
+from export.formats.format import RuntimeName
 from export.golden_sentences import evenly
 from export.isolated import Reply, ReplyError, ask
 

@@ -32,7 +32,9 @@ def model(name: str, version: Version, precision: str, rows: int, queue: int) ->
     if name == "ctranslate2_int8":
         engine = CTranslate2(version.path(CTRANSLATE2), tokenizer, rows, queue)
     else:
-        from export.formats.onnx_scheduler_runtime import open_backend  # beside CTranslate2 it would block it
+        from export.formats.runtimes.onnx_scheduler_runtime import (
+            open_backend,  # beside CTranslate2 it would block it
+        )
 
         make_backend = open_backend(version.path(ONNX), precision, tokenizer.bos_id)
         backend = make_backend(rows, longest, min(longest_answer(longest), longest))

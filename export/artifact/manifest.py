@@ -12,18 +12,11 @@ from typing import Any
 
 from export.artifact.checksums import AGAIN, Sum, differences, path_problem
 from export.artifact.golden import Golden, GoldenError, check_tokenized, read_golden
-from export.artifact.layout import (
-    CTRANSLATE2,
-    FORMATS,
-    GOLDEN,
-    MANIFEST,
-    ONNX,
-    RUNTIMES,
-    TOKENIZER,
-    RuntimeName,
-)
+from export.artifact.layout import CTRANSLATE2, GOLDEN, MANIFEST, ONNX, TOKENIZER
 from export.artifact.quality_card import QualityCard
 from export.artifact.schema import RecordError, parsed, record, shown
+from export.formats.format import RuntimeName
+from export.formats.registry import FORMATS, RUNTIMES
 from keras_transformer.models.network import Network
 from keras_transformer.text.lengths import longest_answer
 from keras_transformer.text.tokenizer import Tokenizer
@@ -147,7 +140,7 @@ class Manifest:
         if not self.formats:
             problems.append(f"formats must name one of {', '.join(FORMATS)} at least; got none")
         for name, precisions in self.formats.items():
-            known = FORMATS.get(name, {})
+            known = FORMATS[name].files if name in FORMATS else {}
             if not known:
                 problems.append(f"formats must be of {', '.join(FORMATS)}; got {shown(name)}")
             elif not precisions or set(precisions) - set(known):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from export.artifact.checksums import Sum
-from export.artifact.layout import format_of
+from export.formats.registry import format_of
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def _trained(arguments: argparse.Namespace) -> Opened:
 
 def _exported(arguments: argparse.Namespace) -> Opened:
     """A version directory: nothing is loaded for it but the runtime that translates."""
-    from export.formats.registry import LibraryError
+    from export.formats.format import LibraryError
     from export.translator import Translator, lightest
     from keras_transformer.cli._loading import native_logs_held_back
 

@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _request(arguments: argparse.Namespace) -> "ExportRequest":
     from export.export_request import ExportRequest
-    from export.formats.registry import LibraryError
+    from export.formats.format import LibraryError
 
     if arguments.golden_reference and not arguments.golden:
         arguments.misused("--golden-reference is the translation of --golden: give that as well")

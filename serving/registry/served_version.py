@@ -99,7 +99,7 @@ def _backend(version: Version, settings: EngineSettings) -> Backend:
             from keras_transformer.inference.backends.saved_model import SavedModelBackend  # noqa: PLC0415
 
             return SavedModelBackend(version.directory, start_id, slots)
-        from export.formats.onnx_scheduler_runtime import open_backend  # noqa: PLC0415
+        from export.formats.runtimes.onnx_scheduler_runtime import open_backend  # noqa: PLC0415
 
         longest = version.manifest.limits.source_tokens
         make_backend = open_backend(version.path(ONNX), settings.precision, start_id, settings.threads)

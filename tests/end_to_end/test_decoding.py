@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.formats.ctranslate2 import write_ctranslate2
+from export.formats.writers.ctranslate2 import write_ctranslate2
 from keras_transformer import TranslationModel
 from keras_transformer.decoding.greedy import greedy
 from keras_transformer.decoding.traced_search import Loop, Search

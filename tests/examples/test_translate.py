@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from export.artifact.manifest import open_version
-from export.formats.onnx_translate_runtime import TranslateOnnx
+from export.formats.runtimes.onnx_translate_runtime import TranslateOnnx
 from keras_transformer.phrasebook import phrasebook
 from tests.examples.conftest import EXAMPLES
 from tests.keras_transformer.text.test_tokenizer import HOSTILE

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from export.artifact.layout import TEXT_ONNX, format_of
 from export.artifact.manifest import open_version
 from export.calibration import observed_ranges
-from export.formats.onnx_scheduler import write_scheduler_onnx
-from export.formats.onnx_translate import write_translate_onnx
-from export.formats.saved_model import write_saved_model
+from export.formats.onnx_format import TEXT_ONNX
+from export.formats.registry import format_of
+from export.formats.writers.onnx_scheduler import write_scheduler_onnx
+from export.formats.writers.onnx_translate import write_translate_onnx
+from export.formats.writers.saved_model import write_saved_model
 from export.translator import lightest
 from export.verify import certificate
 from keras_transformer import Tokenizer, TranslationModel

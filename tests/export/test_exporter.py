@@ -13,7 +13,7 @@ import pytest
 from export.artifact.manifest import open_version
 from export.export_request import ExportRequest
 from export.exporter import ExportError, export_version
-from export.formats.registry import LibraryError
+from export.formats.format import LibraryError
 from export.golden_sentences import Chosen
 from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network

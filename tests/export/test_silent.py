@@ -9,8 +9,8 @@ import pytest
 
 OURS = (
     "export.calibration",
-    "export.formats.onnx_scheduler_runtime",
-    "export.formats.onnx_translate_runtime",
+    "export.formats.runtimes.onnx_scheduler_runtime",
+    "export.formats.runtimes.onnx_translate_runtime",
     "keras_transformer.inference.backends.onnx_runtime",
 )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from export.artifact.manifest import open_version
-from export.formats.ctranslate2 import write_ctranslate2
+from export.formats.writers.ctranslate2 import write_ctranslate2
 from export.isolated import ReplyError, ask
 from export.verify import Certificate, certificate
 from keras_transformer import TranslationModel

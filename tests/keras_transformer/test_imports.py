@@ -103,9 +103,9 @@ except SystemExit as end:
     [
         "export.artifact.manifest",
         "export.formats.registry",
-        "export.formats.onnx_scheduler_runtime",
-        "export.formats.onnx_translate_runtime",
-        "export.formats.ctranslate2_runtime",
+        "export.formats.runtimes.onnx_scheduler_runtime",
+        "export.formats.runtimes.onnx_translate_runtime",
+        "export.formats.runtimes.ctranslate2_runtime",
         "export.translator",
         "keras_transformer.text.tokenizer",
     ],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from export.artifact.manifest import open_version
-from export.formats.onnx_scheduler_runtime import SchedulerOnnx
+from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx
 from keras_transformer.phrasebook import phrasebook
 from serving.registry.discovery import open_models, places
 from serving.registry.served_version import EngineSettings

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from export.artifact.layout import FORMATS, RUNTIMES, format_of
 from export.artifact.manifest import Manifest, Version, looks_exported, open_version
 from export.artifact.quality_card import sizes
 from export.artifact.schema import RecordError, parsed, record
+from export.formats.registry import FORMATS, RUNTIMES, format_of
 from keras_transformer import TranslationModel, __version__
 from keras_transformer.text.lengths import longest_answer
 from tests.export.versions import ORIGIN, exported, small_model
@@ -122,11 +122,11 @@ def test_a_version_is_told_from_a_run_and_from_a_file(version: Version, tmp_path
 def test_every_file_belongs_to_a_format_and_every_runtime_to_one_that_is_written() -> None:
     assert sizes({}) == {}
     assert [format_of(name) for name in ("golden.jsonl", "tokenizer/about.json")] == ["all", "all"]
-    for name, precisions in FORMATS.items():
-        assert {format_of(file) for files in precisions.values() for file in files} == {name}
+    for name, kind in FORMATS.items():
+        assert {format_of(file) for files in kind.files.values() for file in files} == {name}
     assert all(format_of(each.file) == each.format for each in RUNTIMES)
     assert {(each.format, each.precision) for each in RUNTIMES} == {
-        (name, precision) for name, precisions in FORMATS.items() for precision in precisions
+        (name, precision) for name, kind in FORMATS.items() for precision in kind.files
     }
 
 

@@ -6,7 +6,7 @@ import ctranslate2
 import keras
 import pytest
 
-from export.formats.ctranslate2 import write_ctranslate2
+from export.formats.writers.ctranslate2 import write_ctranslate2
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.phrasebook import phrasebook

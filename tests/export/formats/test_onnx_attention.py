@@ -7,8 +7,8 @@ import onnx
 import onnxruntime
 import pytest
 
-from export.formats.onnx_attention import write_attention_onnx
-from export.formats.rows import padded
+from export.formats.runtimes.rows import padded
+from export.formats.writers.onnx_attention import write_attention_onnx
 from keras_transformer import TranslationModel
 from keras_transformer.decoding.scoring import Scorer
 from keras_transformer.inference.answer import Answer

@@ -10,8 +10,8 @@ import onnxruntime
 import pytest
 
 from export.calibration import observed_ranges
-from export.formats.onnx_scheduler import write_scheduler_onnx
-from export.formats.onnx_scheduler_runtime import SchedulerOnnx, open_backend
+from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx, open_backend
+from export.formats.writers.onnx_scheduler import write_scheduler_onnx
 from keras_transformer import TranslationModel
 from keras_transformer.decoding.scoring import Scorer
 from keras_transformer.decoding.traced_search import Search, search_traced

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from export.formats.onnx_text import write_text_onnx
+from export.formats.writers.onnx_text import write_text_onnx
 from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences

@@ -14,10 +14,10 @@ import onnxruntime
 import pytest
 import tensorflow as tf
 
-from export.formats.onnx_translate import write_translate_onnx
-from export.formats.onnx_translate_runtime import TranslateOnnx
-from export.formats.rows import padded, without_padding
+from export.formats.runtimes.onnx_translate_runtime import TranslateOnnx
+from export.formats.runtimes.rows import padded, without_padding
 from export.formats.tf2onnx_graphs.convert import Value, from_tensorflow
+from export.formats.writers.onnx_translate import write_translate_onnx
 from keras_transformer import TranslationModel
 from keras_transformer.graphs.onnx_file import write_onnx
 from keras_transformer.inference.answer import Answer
@@ -166,7 +166,7 @@ class Refused:
 
 sys.meta_path.insert(0, Refused())
 from pathlib import Path
-from export.formats.onnx_translate_runtime import TranslateOnnx
+from export.formats.runtimes.onnx_translate_runtime import TranslateOnnx
 print(json.dumps(TranslateOnnx(Path(sys.argv[1])).translate_ids(json.loads(sys.argv[2]))))
 """
 

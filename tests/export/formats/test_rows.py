@@ -5,7 +5,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from export.formats.rows import padded, without_padding
+from export.formats.runtimes.rows import padded, without_padding
 from keras_transformer.text.lengths import like_lengths
 
 END = 3

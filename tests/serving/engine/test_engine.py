@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from export.calibration import observed_ranges
-from export.formats.onnx_scheduler import write_scheduler_onnx
-from export.formats.onnx_scheduler_runtime import SchedulerOnnx, open_backend
+from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx, open_backend
+from export.formats.writers.onnx_scheduler import write_scheduler_onnx
 from keras_transformer import TranslationModel
 from keras_transformer.graphs.int8 import Int8
 from keras_transformer.inference.backend import Encoded, Step

@@ -13,7 +13,7 @@ import pytest
 
 from export.artifact.checksums import sums
 from export.artifact.manifest import open_version
-from export.formats.onnx_scheduler_runtime import SchedulerOnnx
+from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx
 from serving.api.errors import InvalidError, UnknownModelError
 from serving.api.limits import Limits
 from serving.registry.discovery import open_models, places

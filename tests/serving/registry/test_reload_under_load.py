@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from export.artifact.manifest import open_version
-from export.formats.onnx_scheduler_runtime import SchedulerOnnx
+from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.serving.process import serving

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from export.formats.rows import check_lengths, padded, without_padding
+from export.formats.runtimes.rows import check_lengths, padded, without_padding
 from keras_transformer.inference.answer import Answer
 from keras_transformer.inference.backends.session import onnxruntime
 from keras_transformer.text.lengths import like_lengths

@@ -6,7 +6,7 @@ from pathlib import Path
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (without its operators the graph does not load)
 
-from export.formats.rows import check_lengths, padded, without_padding
+from export.formats.runtimes.rows import check_lengths, padded, without_padding
 from keras_transformer.inference.answer import Answer
 from keras_transformer.text.lengths import by_length, like_lengths
 from keras_transformer.text.tokenizer_training import whole

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from onnx import GraphProto, helper, parser
 
-from export.formats.onnx_translate import translate_graph
 from export.formats.tf2onnx_graphs.rewrites import inner_graphs
+from export.formats.writers.onnx_translate import translate_graph
 from keras_transformer.models.translation import TranslationModel
 
 DOMAIN = "ai.onnx.contrib"  # of onnxruntime-extensions

@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from export.formats.greedy_graph import Answers, greedy_answers
 from export.formats.tf2onnx_graphs.convert import Converted, Value, from_tensorflow, start_and_end
+from export.formats.writers.greedy_graph import Answers, greedy_answers
 from keras_transformer.models.translation import TranslationModel
 
 SOURCE = Value("source", tf.int32, ("batch", "source_length"))

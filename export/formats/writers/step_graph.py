@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from export.formats.greedy_graph import highest_log_prob
+from export.formats.writers.greedy_graph import highest_log_prob
 from keras_transformer.layers.decoder import BlockCache, DecoderCache
 from keras_transformer.models.translation import DecodingState, TranslationModel
 

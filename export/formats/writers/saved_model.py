@@ -14,8 +14,8 @@ from typing import Any
 import tensorflow as tf
 from tensorflow_text import SentencepieceTokenizer
 
-from export.formats.greedy_graph import Answers, greedy_answers
-from export.formats.step_graph import StepGraph
+from export.formats.writers.greedy_graph import Answers, greedy_answers
+from export.formats.writers.step_graph import StepGraph
 from keras_transformer.models.translation import PAD_ID, DecodingState, TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
 

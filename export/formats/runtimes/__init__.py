@@ -1,0 +1,1 @@
+"""The runtimes that read the files of each format, one a file."""

@@ -1,0 +1,44 @@
+"""The format `saved_model`: text in, text out, as TensorFlow Serving takes it."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from export.formats.format import Format, IdRuntime, RuntimeName, WriteStep
+
+if TYPE_CHECKING:
+    from export.export_request import ExportRequest
+    from keras_transformer.models.translation import TranslationModel
+    from keras_transformer.text.tokenizer import Tokenizer
+
+
+def _steps(
+    request: "ExportRequest", tokenizer: "Tokenizer", calibration: Sequence[str]
+) -> Iterator[WriteStep]:
+    yield WriteStep("SavedModel", _write, traces=True)
+
+
+def _write(model: "TranslationModel", directory: Path) -> None:
+    from export.formats.writers.saved_model import write_saved_model  # noqa: PLC0415
+
+    write_saved_model(model, directory)
+
+
+def _open(
+    name: RuntimeName, directory: Path, tokenizer: "Tokenizer", max_length: int, cores: int
+) -> IdRuntime:
+    """Open it with all cores: TensorFlow takes them as it starts."""
+    from export.formats.runtimes.saved_model_runtime import SavedModelRuntime  # noqa: PLC0415
+
+    return SavedModelRuntime(directory)
+
+
+SAVED_MODEL_FORMAT = Format(
+    name="saved_model",
+    directory="",
+    files={"float32": ("saved_model.pb", "variables/variables.index")},
+    libraries=("tensorflow_text",),
+    runtimes=(RuntimeName("saved_model", "float32", "saved_model", "saved_model.pb", "tensorflow_text"),),
+    steps=_steps,
+    open=_open,
+)
