@@ -244,7 +244,7 @@ def _models(path: Path) -> Any:
 
     if path.is_dir():
         return open_models(places(path), EngineSettings())
-    from export.formats.onnx_scheduler import write_scheduler_onnx
+    from export.formats.writers.onnx_scheduler import write_scheduler_onnx
     from keras_transformer import TranslationModel
     from keras_transformer.inference.backends.onnx_runtime import OnnxRuntime
     from serving.engine.engine import Engine

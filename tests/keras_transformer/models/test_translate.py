@@ -215,8 +215,8 @@ def test_other_variables_in_the_layers_change_what_is_said(
 def test_graphs_of_float_weights_are_not_made_of_quantized_layers(
     model: TranslationModel, tmp_path: Path
 ) -> None:
-    from export.formats.ctranslate2 import write_ctranslate2
-    from export.formats.onnx_scheduler import write_scheduler_onnx
+    from export.formats.writers.ctranslate2 import write_ctranslate2
+    from export.formats.writers.onnx_scheduler import write_scheduler_onnx
 
     own = model.with_policy("float32")
     quantize(own)
