@@ -34,7 +34,8 @@ def test_they_are_the_models_greedy_answers_with_their_scores(
         assert each.target == answer.text
         assert [number for number in each.target_ids if number != 3] == answer.tokens
         assert len(each.target_ids) == len(answer.log_probs)
-        assert each.score == pytest.approx(answer.score, abs=1e-6)
+        # summed step by step in ONNX Runtime, and over whole answers in TensorFlow: float32 rounding apart
+        assert each.score == pytest.approx(answer.score, abs=1e-5)
     ended = [each.target_ids[-1] == 3 for each in golden]
     assert 0 < sum(ended) < len(ended)  # of both kinds there are some
 
