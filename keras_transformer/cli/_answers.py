@@ -42,7 +42,8 @@ def answers(model: "TranslationModel", arguments: argparse.Namespace) -> tuple[T
     options = search_options(arguments)
     if not (arguments.scores or arguments.json or arguments.max_tokens):
         return partial(translate_sentences, model, **options), _text
-    translate = partial(model.hypotheses, max_tokens=arguments.max_tokens, **options)
+    options |= {"max_tokens": arguments.max_tokens, "alignment": arguments.json}
+    translate = partial(model.hypotheses, **options)
     if arguments.json:
         return translate, partial(_object, model, arguments.length_penalty)
     return translate, partial(_scored, arguments.length_penalty) if arguments.scores else _best

@@ -36,12 +36,13 @@ class Validation:
         """-> loss, accuracy (both of single tokens, the right ones before them given) and BLEU."""
         counts = np.array([self._counts(*batch) for batch in self._batches()])
         loss, right, tokens = counts.sum(axis=0, dtype=np.float64).tolist()
+        # weights that give no finite loss give no translation either
+        found = self._bleu() if np.isfinite(loss) else float("nan")
+        return {"loss": loss / tokens, "accuracy": right / tokens, "bleu": found}
+
+    def _bleu(self) -> float:
         translations = self.model.translate([pair.source for pair in self.pairs])
-        return {
-            "loss": loss / tokens,
-            "accuracy": right / tokens,
-            "bleu": bleu(translations, [pair.target for pair in self.pairs], self._tokenization),
-        }
+        return bleu(translations, [pair.target for pair in self.pairs], self._tokenization)
 
     def _batches(self) -> Any:
         for places in by_length([max(map(len, row)) for row in self._rows], TOKENS):
