@@ -94,7 +94,6 @@ class OnnxBackend:
         moved = rows != parents
         if moved.any():
             rows, parents = rows[moved], parents[moved]
-            self._position[rows] = self._position[parents]
             cache, written = self._caches["cache"], self._position[parents].max()
             cache[:, rows, :, :written] = cache[:, parents, :, :written]
 
