@@ -11,6 +11,7 @@ from aiohttp import web
 from serving.api.context import CallContext
 from serving.api.entry import Front
 from serving.api.errors import Refusal, RefusedError
+from serving.api.intake import Intake
 from serving.api.limits import Limits
 from serving.api.service import TranslationService
 from serving.http import serializers
@@ -32,12 +33,14 @@ class Routes:
         front: Front,
         metrics: Metrics,
         limits: Limits,
+        intake: Intake,
         healthy: Callable[[], bool],
     ) -> None:
         self._service = service
         self._front = front
         self._metrics = metrics
         self._limits = limits
+        self._intake = intake
         self._healthy = healthy
 
     def table(self) -> list[web.RouteDef]:
@@ -75,7 +78,7 @@ class Routes:
 
     async def translate(self, request: web.Request) -> web.Response:
         """As LibreTranslate has it: of several texts all, or the error of the first that has one."""
-        content = await body(request, (JSON, FORM))
+        content = await body(request, (JSON, FORM), self._intake)
         async with self._visited(request, "Translate") as visit:
             asked = await asking(content, request.content_type, self._limits)
             options = self._options(asked)
@@ -92,7 +95,7 @@ class Routes:
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events. What is refused before the first has a status of its own."""
-        content = await body(request, (JSON,))
+        content = await body(request, (JSON,), self._intake)
         events = Events(request)
         try:
             async with self._visited(request, "StreamTranslate"):
@@ -112,7 +115,7 @@ class Routes:
 
     async def attention(self, request: web.Request) -> web.Response:
         """All the weights behind one translation."""
-        content = await body(request, (JSON,))
+        content = await body(request, (JSON,), self._intake)
         async with self._visited(request, "Attend"):
             asked = await asking(content, request.content_type, self._limits)
             message = wire.AttendRequest(text=asked.text, options=self._options(asked))
