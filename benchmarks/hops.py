@@ -211,7 +211,7 @@ def _terminal() -> Iterator[tuple[Any, Any]]:
 @contextmanager
 def _served(models: Path) -> Iterator[int]:
     """Yield the port of a server in a thread of its own."""
-    from serving.api.limits import Limits
+    from serving.limits import Limits
     from serving.server import Server
 
     loop = asyncio.new_event_loop()

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from serving.api.limits import Limits
-from serving.client.tls import in_address
+from serving.addresses import in_address
 from serving.daemon import in_daemon
+from serving.limits import Limits
 from serving.observability.traces import traces
 from serving.registry.discovery import open_models, places
 from serving.registry.registry import Registry, listed

@@ -9,15 +9,15 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from serving.addresses import in_address
 from serving.api.entry import Front
 from serving.api.gate import Gate
 from serving.api.intake import MAX_WAITING, Intake
-from serving.api.limits import Limits
 from serving.api.service import TranslationService
-from serving.client.tls import in_address
 from serving.descriptors import max_connections
 from serving.grpc.handlers import SERVICE, handlers
 from serving.grpc.receiving import Receiving
+from serving.limits import Limits
 from serving.observability import access_log
 from serving.observability.metrics import Metrics
 from serving.observability.traces import Traces

@@ -18,7 +18,7 @@ from engines import NAMES, model
 from texts import SEED, TEXTS, drawn
 
 from export.artifact.manifest import Version, open_version
-from serving.api.limits import Limits
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.registry.served_version import ServedVersion
 from serving.server import Server

@@ -129,7 +129,7 @@ def _given(arguments: argparse.Namespace, options: Iterable[str]) -> list[str]:
 
 
 def _token(arguments: argparse.Namespace) -> str | None:
-    from serving.client.tls import is_loopback
+    from serving.addresses import is_loopback
     from serving.security.tokens import read_tokens
 
     if arguments.token_file is None:

@@ -198,7 +198,7 @@ def run(arguments: argparse.Namespace) -> None:
             f"install the package from its clone with its extra `{EXTRAS[arguments.runtime]}`."
         )
     refuse_if_another_is_near(arguments.directory, is_version, is_root)
-    from serving.api.limits import Limits
+    from serving.limits import Limits
     from serving.observability.logs import configure as configure_log
     from serving.observability.traces import TracesError
     from serving.registry.served_version import EngineSettings, ModelError

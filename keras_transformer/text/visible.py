@@ -20,6 +20,11 @@ def visible(text: str) -> str:
     return re.sub(r"[^\n\t -~]", _shown, text)
 
 
+def visible_line(text: str) -> str:
+    """Write out line feeds and tabs as well, so that a log entry stays one line."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def _shown(found: re.Match[str]) -> str:
     character = found[0]
     if unicodedata.category(character) not in _OTHER or character in _JOINERS:

@@ -7,8 +7,8 @@ from time import monotonic
 from google.rpc.code_pb2 import Code
 
 from serving.api.context import CallContext
-from serving.api.errors import RefusedError, refusal
 from serving.api.gate import Gate
+from serving.errors import RefusedError, refusal
 
 Observer = Callable[[CallContext], None]
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from serving.api.errors import ClosedError
+from serving.errors import ClosedError
 from serving.registry.users import Users
 
 LOOKS, PAUSE = 10, 0.01  # so often, after so many seconds each, nobody has come

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from google.rpc.code_pb2 import Code
 
-from serving.api.errors import RETRY_AFTER, Refusal, RefusedError
+from serving.errors import RETRY_AFTER, Refusal, RefusedError
 
 MAX_ARRIVING = 16  # messages and bodies that are read at the same time
 MAX_OF_CONNECTION = 8  # of them that come over one connection

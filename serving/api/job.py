@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from keras_transformer.inference.request import End, Request
 from keras_transformer.text.sentences import Parts
-from serving.api.errors import InvalidError, UnansweredError
-from serving.api.limits import Limits
 from serving.api.partial_text import settled
+from serving.errors import InvalidError, UnansweredError
+from serving.limits import Limits
 from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from serving.api.attention_graph import Attended, Weights
 from serving.api.job import Job, Partial
+from serving.engine.attention_graph import Attended, Weights
 from serving.registry.registry import Registry
 from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire

@@ -7,11 +7,8 @@ from dataclasses import asdict
 from functools import cache, partial
 
 from keras_transformer.text.sentences import divided
-from serving.api.attention_graph import Attended, AttentionQueue
 from serving.api.context import count_segment, follow
-from serving.api.errors import InvalidError, refusal
 from serving.api.job import Job, Partial, priority
-from serving.api.limits import Limits
 from serving.api.messages import (
     add_alignment,
     add_scores,
@@ -20,6 +17,9 @@ from serving.api.messages import (
     listed_model,
     translation,
 )
+from serving.engine.attention_graph import Attended, AttentionQueue
+from serving.errors import InvalidError, refusal
+from serving.limits import Limits
 from serving.registry.registry import Registry, listed
 from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire

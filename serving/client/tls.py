@@ -3,7 +3,6 @@
 import os
 import ssl
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 
 import grpc
@@ -47,16 +46,3 @@ def credentials(tls: Tls | File | bool | None) -> grpc.ChannelCredentials | None
         case str() | os.PathLike():
             return Tls(tls).credentials()
     raise UnusableError(f"tls is True, the file of an authority, or Tls(...); got {tls!r}")
-
-
-def in_address(host: str) -> str:
-    """Return the host as addresses have it: IPv6 in brackets."""
-    return f"[{host}]" if ":" in host else host
-
-
-def is_loopback(host: str) -> bool:
-    """Whether what goes there stays on this machine."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -11,8 +11,8 @@ from google.protobuf.message import Message
 
 from serving.api.context import CallContext
 from serving.api.entry import Front
-from serving.api.errors import Refusal, RefusedError
 from serving.api.service import TranslationService
+from serving.errors import Refusal, RefusedError
 from serving.v1 import translation_pb2 as wire
 
 SERVICE = wire.DESCRIPTOR.services_by_name["TranslationService"].full_name

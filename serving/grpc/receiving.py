@@ -6,8 +6,8 @@ from typing import Any
 import grpc
 from google.rpc.code_pb2 import Code
 
-from serving.api.errors import Refusal, RefusedError
 from serving.api.intake import Intake
+from serving.errors import Refusal, RefusedError
 from serving.grpc.handlers import abort
 
 Handler = Any  # grpc.RpcMethodHandler: the stubs have no attributes of it

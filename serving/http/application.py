@@ -7,12 +7,12 @@ from aiohttp.typedefs import Middleware
 
 from serving.api.entry import Front
 from serving.api.intake import Intake
-from serving.api.limits import Limits
 from serving.api.service import TranslationService
 from serving.http.hosts import Hosts
 from serving.http.middleware import Accepts, dress, only_called, only_own_pages, only_with_token, tell
 from serving.http.routes import Routes
 from serving.http.static_page import page, table
+from serving.limits import Limits
 from serving.observability.metrics import Metrics
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from serving.client.tls import is_loopback
+from serving.addresses import is_loopback
 
 _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(:[0-9]*)?")
 

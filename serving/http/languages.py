@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from serving.api.errors import InvalidError
+from serving.errors import InvalidError
 from serving.registry.registry import Registry
 from serving.registry.served_version import ServedVersion
 

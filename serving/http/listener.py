@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from aiohttp import HttpVersion10, HttpVersion11, web
 
-from serving.client.tls import in_address
+from serving.addresses import in_address
 from serving.http.middleware import HEADERS, failed
 
 _logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 from google.rpc.code_pb2 import Code
 
-from serving.api.errors import Refusal, RefusedError
+from serving.errors import Refusal, RefusedError
 from serving.http.hosts import Hosts
 
 _logger = logging.getLogger(__name__)

@@ -11,9 +11,9 @@ import msgspec
 from aiohttp import web
 from google.rpc.code_pb2 import Code
 
-from serving.api.errors import InvalidError, RefusedError
 from serving.api.intake import Intake
-from serving.api.limits import Limits, check_name
+from serving.errors import InvalidError, RefusedError
+from serving.limits import Limits, check_name
 
 MAX_BYTES = 2**20  # of a body: the parser holds the interpreter, and needs at most 15 ms for so many
 MAX_FORM_BYTES = 2**18  # the same of a form, whose parser is slower

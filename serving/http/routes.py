@@ -10,14 +10,14 @@ from aiohttp import web
 
 from serving.api.context import CallContext
 from serving.api.entry import Front
-from serving.api.errors import Refusal, RefusedError
 from serving.api.intake import Intake
-from serving.api.limits import Limits
 from serving.api.service import TranslationService
+from serving.errors import Refusal, RefusedError
 from serving.http import serializers
 from serving.http.languages import choose, languages
 from serving.http.parsing import FORM, JSON, Asking, asking, body
 from serving.http.sse import Events
+from serving.limits import Limits
 from serving.observability.metrics import CONTENT_TYPE, Metrics
 from serving.v1 import translation_pb2 as wire
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from serving.api.errors import Refusal
+from serving.errors import Refusal
 from serving.http.middleware import STATUS
 
 LAST_WORDS = 1.0  # seconds in which a reader has to take the error; then the connection is cut

@@ -5,28 +5,21 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
+from keras_transformer.text.visible import visible_line
+
 LEVELS = ("debug", "info", "warning", "error")
 USUAL_LEVEL = {"text": "warning", "json": "info"}  # a terminal stays calm; machines get a line a request
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-
-
-def printable(text: str) -> str:
-    """The text with every character escaped that a terminal or a reader of lines could take for more."""
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
-    )
 
 
 class Text(logging.Formatter):
     """For people: a record is one line, and what follows it of an exception is indented."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
-        return printable(super().formatMessage(record))
+        return visible_line(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
-        return "\n".join(f"  {printable(line)}" for line in super().formatException(ei).splitlines())
+        return "\n".join(f"  {visible_line(line)}" for line in super().formatException(ei).splitlines())
 
 
 class JsonFormatter(logging.Formatter):

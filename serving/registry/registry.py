@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from serving.api.errors import ClosedError, InvalidError, UnknownModelError
-from serving.api.limits import check_name
+from serving.errors import ClosedError, InvalidError, UnknownModelError
+from serving.limits import check_name
 from serving.registry.served_version import ServedVersion
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from export.artifact.golden import Golden
 from export.artifact.manifest import VersionError, open_version
-from serving.observability.logs import printable
+from keras_transformer.text.visible import visible_line
 from serving.registry.served_version import WARMING, EngineSettings, ModelError, ServedVersion, load_model
 
 _logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ def reason(error: Exception, directory: Path) -> str:
         file = Path(os.fsdecode(error.filename or "")).name
         text = f"{file}: {error.strerror}" if file else error.strerror
     text = text.replace(f"{directory}/", "").replace(str(directory), directory.name or "/")
-    return printable(text)[:MAX_REASON]
+    return visible_line(text)[:MAX_REASON]
 
 
 def _watched(process: "subprocess.Popen[bytes]", settings: EngineSettings) -> list[bytes]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import grpc
 from grpc_health.v1 import health
 
-from serving.client.tls import is_loopback
+from serving.addresses import is_loopback
 from serving.security.certificates import Certificates
 from serving.security.tokens import Tokens
 

@@ -15,9 +15,9 @@ from keras_transformer.inference.backend import Encoded, Step
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
-from serving.api.attention_graph import AttentionGraph
-from serving.api.limits import Limits
+from serving.engine.attention_graph import AttentionGraph
 from serving.engine.engine import Engine
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.registry.served_version import ServedVersion
 from serving.server import Server

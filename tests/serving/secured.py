@@ -9,7 +9,7 @@ from pathlib import Path
 
 import trustme
 
-from serving.api.limits import Limits
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.security.listening import Security
 from serving.server import Server

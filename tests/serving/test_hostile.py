@@ -18,7 +18,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status.rpc_status import from_call
 
 from keras_transformer.phrasebook import phrasebook
-from serving.api.limits import Limits
+from serving.limits import Limits
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.serving.counts import counts

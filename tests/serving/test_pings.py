@@ -4,7 +4,7 @@ import asyncio
 import struct
 from typing import Any
 
-from serving.api.limits import Limits
+from serving.limits import Limits
 from serving.server import PINGS, Server
 from tests.serving.echo import run
 

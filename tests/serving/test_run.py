@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from export.artifact.manifest import open_version
 from keras_transformer.cli import main
 from serving import Client
-from serving.api.limits import Limits
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire

@@ -13,8 +13,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from serving.api.limits import Limits
 from serving.grpc.handlers import SERVICE
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
@@ -237,7 +237,7 @@ def test_health_is_answered_while_everything_is_full() -> None:
         "serving.server",
         "serving.run",
         "keras_transformer.inference.backends.onnx_runtime",
-        "serving.api.attention_graph",
+        "serving.engine.attention_graph",
     ],
 )
 def test_a_server_on_onnx_runtime_loads_no_framework(module: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli import main
-from serving.api.limits import Limits
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.server import Server
 from tests.export.versions import exported, small_model

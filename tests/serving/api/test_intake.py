@@ -10,8 +10,8 @@ from grpc import StatusCode
 
 from serving import AsyncClient
 from serving.api import intake
-from serving.api.errors import RETRY_AFTER, Refusal, RefusedError
 from serving.api.intake import MAX_ARRIVING, MAX_OF_CONNECTION, Intake
+from serving.errors import RETRY_AFTER, Refusal, RefusedError
 from serving.server import STREAMS
 from serving.v1 import translation_pb2 as wire
 from tests.serving.api.unfinished import HEALTH, REFLECTION, TRANSLATE, Connection, unfinished

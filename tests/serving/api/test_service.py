@@ -10,9 +10,9 @@ from grpc import StatusCode
 
 from keras_transformer.inference.queue import QueueFullError
 from keras_transformer.phrasebook import phrasebook
-from serving.api.errors import InvalidError, Refusal, UnknownModelError, refusal
-from serving.api.limits import Limits
+from serving.errors import InvalidError, Refusal, UnknownModelError, refusal
 from serving.grpc import handlers
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from grpc import StatusCode
 
-from serving.api.errors import RETRY_AFTER
+from serving.errors import RETRY_AFTER
 from serving.v1 import translation_pb2 as wire
 from tests.serving.asking import ask, refused, refused_for
 from tests.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, stub, tokenizer, until

@@ -10,8 +10,8 @@ from grpc import StatusCode
 
 from keras_transformer.phrasebook import phrasebook
 from serving import AsyncClient, Client, Retries, TranslationError
-from serving.api.limits import Limits
 from serving.client.calls import BATCH_CHARACTERS, BATCH_TEXTS, Attempts, batches
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.registry.served_version import ServedVersion
 from serving.server import Server
@@ -150,7 +150,7 @@ def test_of_a_list_the_text_that_fails_is_told(kind: Kind) -> None:
 def test_overload_is_repeated_until_there_is_room_and_nothing_is_asked_twice(
     kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serving.api.errors.RETRY_AFTER", 0.001)
+    monkeypatch.setattr("serving.errors.RETRY_AFTER", 0.001)
 
     async def scenario() -> None:
         runtime = Echo(slots=1, held=True)

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import grpc
 
-from serving.api.limits import Limits
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.registry.served_version import ServedVersion
 from serving.server import Server

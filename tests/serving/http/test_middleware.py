@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 
 from serving.api import intake
-from serving.api.limits import Limits
 from serving.http.listener import Site
 from serving.http.middleware import HEADERS
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from tests.serving.echo import echo, run
 from tests.serving.http.site import refused, sent, site, started, told

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from serving.api.errors import InvalidError
-from serving.api.limits import Limits
+from serving.errors import InvalidError
 from serving.http import parsing, routes
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from tests.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, until
 from tests.serving.http.site import events, refused, site, started, told

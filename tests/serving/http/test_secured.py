@@ -9,8 +9,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from serving.api.limits import Limits
 from serving.http.static_page import page
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.security.listening import Security
 from serving.server import Server

@@ -117,6 +117,6 @@ def test_no_value_of_a_message_forges_a_line_of_the_log() -> None:
     forged = "fr-en\n2026-01-01 ERROR serving: all is lost\r\x1b[31m\u2028"
     record = logging.LogRecord("serving", logging.WARNING, "", 0, "%s is refused:\n  why", (forged,), None)
     line = Text(TEXT).format(record)
-    written = r"fr-en\n2026-01-01 ERROR serving: all is lost\r\x1b[31m\u2028 is refused:\n  why"
+    written = r"fr-en\n2026-01-01 ERROR serving: all is lost\r\u001b[31m\u2028 is refused:\n  why"
     assert line.endswith(f"WARNING serving: {written}")
     assert line.isprintable()

@@ -13,7 +13,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from serving.api.limits import Limits
+from serving.limits import Limits
 from serving.observability.traces import TracesError, traces
 from serving.registry.registry import Registry
 from serving.server import Server

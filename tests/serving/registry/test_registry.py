@@ -14,8 +14,8 @@ import pytest
 from export.artifact.checksums import sums
 from export.artifact.manifest import open_version
 from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx
-from serving.api.errors import InvalidError, UnknownModelError
-from serving.api.limits import Limits
+from serving.errors import InvalidError, UnknownModelError
+from serving.limits import Limits
 from serving.registry.discovery import open_models, places
 from serving.registry.registry import Registry
 from serving.registry.served_version import EngineSettings, ModelError

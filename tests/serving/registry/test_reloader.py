@@ -14,8 +14,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from export.artifact.checksums import sums
 from export.artifact.manifest import open_version
-from serving.api.limits import Limits
 from serving.engine.engine import BEHIND
+from serving.limits import Limits
 from serving.registry import discovery
 from serving.registry.discovery import VersionLocation
 from serving.registry.registry import Registry, listed

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from serving.api.limits import Limits
+from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.server import Server
 from tests.serving.echo import Echo, echo

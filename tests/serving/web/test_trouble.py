@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from serving.api.limits import Limits
 from serving.http import routes
+from serving.limits import Limits
 from tests.serving.process import serving_both
 from tests.serving.web.site import DONE, READY, asked, held, opened, translated, until_told, write
 

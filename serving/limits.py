@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from serving.api.errors import InvalidError
+from serving.errors import InvalidError
 
 LONGEST_NAME = 255  # characters: a directory's name has no more
 

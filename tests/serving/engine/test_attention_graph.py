@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.inference.queue import QueueFullError
-from serving.api import attention_graph
-from serving.api.attention_graph import Attended, AttentionGraph, AttentionQueue
+from serving.engine import attention_graph
+from serving.engine.attention_graph import Attended, AttentionGraph, AttentionQueue
 from tests.serving.echo import run
 
 
