@@ -55,7 +55,7 @@ _ELSEWHERE = {  # all others are layers
     "Lengths": "text.sentences",
     "Tokenizer": "text.tokenizer",
     "TranslationModel": "models.translation",
-    "text_batches": "training.text_batches",
+    "text_batches": "training.data.text_batches",
 }
 
 
