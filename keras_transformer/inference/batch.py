@@ -47,6 +47,11 @@ class Batch:
         return len(self._members)
 
     @property
+    def requests(self) -> list[Request]:
+        """The requests that are being decoded."""
+        return [member.request for member in self._members]
+
+    @property
     def free(self) -> int:
         """Rows that new requests can take."""
         return self.backend.slots - len(self._owners)
@@ -93,7 +98,7 @@ class Batch:
 
     def leave(self, end: End) -> list[Request]:
         """End all requests without a further call of the backend, which may be broken."""
-        requests = [member.request for member in self._members]
+        requests = self.requests
         self._members, self._owners = [], []
         for request in requests:
             request.end = end

@@ -122,4 +122,4 @@ async def until(condition: Any) -> None:
 
 def given_up(model: ServedVersion) -> bool:
     """Whether nobody waits for what the engine has."""
-    return model.engine.waiting == 0 and all(request.cancelled for request in model.engine._batch.rows)
+    return model.engine.waiting == 0 and all(request.cancelled for request in model.engine._batch.requests)
