@@ -118,7 +118,7 @@ def _translate(run: Path, repeats: int) -> list[Parts]:
     output = sys.stdout.buffer
     recorder = Recorder(
         begins=lambda frame, event, argument: (
-            event == "c_return" and argument is os.read and _of_product(frame.f_code)
+            event == "c_return" and argument.__name__ == "read1" and _of_product(frame.f_code)
         ),
         ends=lambda frame, event, argument: (
             event == "c_call" and argument.__name__ == "write" and argument.__self__ is output

@@ -32,6 +32,10 @@ def translate_graph(model: TranslationModel) -> Converted:
     longest = model.network.max_length
 
     def translated(source: Any) -> Answers:
+        # of a source without tokens a reshape could not infer the batch: it gets one of padding
+        rows, length = tf.unstack(tf.shape(source))
+        padding = tf.zeros([rows, tf.cast(length == 0, tf.int32)], tf.int32)
+        source = tf.concat([source, padding], axis=1)
         # ONNX Runtime itself lays out a matrix that is constant: the embedding need not be turned round here
         state = model.encode(source, 0)._replace(output=())
         return greedy_answers(model.step, state, source, start_id, end_id, longest)

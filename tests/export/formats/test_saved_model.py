@@ -77,7 +77,7 @@ def test_any_text_has_the_translation_of_the_model_and_its_score(
     assert [text for text, _ in found] == translate_sentences(model, TEXTS)
     for (_, score), answers in zip(found, model.hypotheses(TEXTS), strict=True):
         assert score == pytest.approx(answers[0].score if answers else 0.0, abs=1e-5)
-    assert len({text for text, _ in found}) > 10
+    assert len({text for text, _ in found}) >= 10
 
 
 def test_a_text_has_the_same_translation_alone_and_in_any_batch(

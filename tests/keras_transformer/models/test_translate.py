@@ -199,10 +199,11 @@ def test_other_variables_in_the_layers_change_what_is_said(
     assert ids_of(search_ids(own, rows[:8], search, 12)) == stepped
     assert search_traced(own, rows[:8], search, 12) == stepped
     (answer,) = own.hypotheses([text], max_tokens=6)[0]
-    given = np.array([[START, *answer.tokens[:5]]], np.int32)
+    said = [*answer.tokens, END][: len(answer.log_probs)]
+    given = np.array([[START, *said[:-1]]], np.int32)
     logits = own({"source": np.array(rows[:1], np.int32), "target": given})
     log_probs = keras.ops.convert_to_numpy(keras.ops.log_softmax(logits))[0]
-    np.testing.assert_allclose(answer.log_probs, log_probs[range(6), answer.tokens], rtol=0, atol=1e-4)
+    np.testing.assert_allclose(answer.log_probs, log_probs[range(len(said)), said], rtol=0, atol=1e-4)
     assert scores != answer.log_probs
     if change is adapt:
         assert stepped != before
