@@ -10,7 +10,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from serving.addresses import in_address
-from serving.api.entry import Front
+from serving.api.dispatcher import Dispatcher
 from serving.api.gate import Gate
 from serving.api.intake import MAX_WAITING, Intake
 from serving.api.service import TranslationService
@@ -51,12 +51,12 @@ class Server:
     ) -> None:
         """`traces`: where a span of each request goes."""
         self._security = security
-        self._door = Gate()
+        self._gate = Gate()
         self._limits = limits
         self._service = TranslationService(limits)
         self._metrics = Metrics(lambda: self._service.models)
         told = (self._metrics.count, access_log.log)  # traces come first: they name the trace for the log
-        self._front = Front(self._door, told if traces is None else (traces.tell, *told))
+        self._dispatcher = Dispatcher(self._gate, told if traces is None else (traces.tell, *told))
         self._healthy = False
         self._http: Site | None = None
         self._intake = Intake()
@@ -76,7 +76,7 @@ class Server:
             ],
             interceptors=[*security.interceptors(), Receiving(self._intake)],
         )
-        self._server.add_generic_rpc_handlers((handlers(self._service, self._front),))
+        self._server.add_generic_rpc_handlers((handlers(self._service, self._dispatcher),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(
             [SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME], self._server
@@ -113,7 +113,7 @@ class Server:
         tls = None if security.certificates is None else security.certificates.ssl_context()
         routes = (
             self._service,
-            self._front,
+            self._dispatcher,
             self._metrics,
             self._limits,
             self._intake,
@@ -125,7 +125,7 @@ class Server:
     async def open(self, models: Registry) -> None:
         """Requests are taken; the models are warm, and are the server's from now on."""
         self._service.models = models
-        self._door.open()
+        self._gate.open()
         await self._tell(_SERVING)
         self._pulse = asyncio.create_task(self._watch(models))
 
@@ -138,13 +138,13 @@ class Server:
     async def drain(self, grace: float) -> bool:
         """Take nothing more, and finish what was taken. -> whether all was, within so many seconds."""
         await self.notice(0)
-        self._door.shut()
+        self._gate.shut()
         if self._http is not None:
             self._http.leave()
-        done = await self._door.emptied(grace)
+        done = await self._gate.emptied(grace)
         if self._http is not None:
             self._http.refuse()
-        await self._door.quiet(MAX_UNQUIET if done else 0, lambda: self._intake.idle)
+        await self._gate.quiet(MAX_UNQUIET if done else 0, lambda: self._intake.idle)
         await self._server.stop(LAST_WORDS if done else 0)
         if self._http is not None:
             await self._http.stop()

@@ -1,10 +1,9 @@
-"""A request from when it comes until it is answered, and all that may be told of it: never its text."""
+"""What is known of one call, from its arrival to its answer: never the text."""
 
 import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from google.rpc.code_pb2 import Code
@@ -18,89 +17,71 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}"
 
 @dataclass(eq=False)
 class CallContext:
-    """Times are time.monotonic's, which is the engine's clock as well."""
+    """One call. All times are those of time.monotonic, which is the engine's clock as well."""
 
     method: str
     protocol: str  # grpc or http
-    remaining: float | None = None  # seconds, when it came
-    traceparent: str = ""  # as W3C has it, from the caller
-    began: float = field(default_factory=time.monotonic)
-    seconds: float = 0.0  # until it was answered
+    timeout: float | None = None  # seconds that the caller waits, counted from the arrival
+    traceparent: str = ""  # as W3C defines it, from the caller
+    arrived_at: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0  # until the call was answered
     code: Code.ValueType = Code.OK
     trace_id: str = ""
-    asked: list[Job] = field(default_factory=list)  # the texts that came as far as to an engine
-    segments: Counter[Code.ValueType] = field(default_factory=Counter)  # how those of a batch ended
+    jobs: list[Job] = field(default_factory=list)  # the texts that were accepted
+    segments: Counter[Code.ValueType] = field(default_factory=Counter)  # how the texts of a batch ended
 
     def __post_init__(self) -> None:
         if self.traceparent and (found := _TRACEPARENT.fullmatch(self.traceparent)):
             self.trace_id = found[1]
 
-    def __enter__(self) -> None:
-        """Meanwhile `follow` is about this one."""
-        self._token = _current.set(self)
-
-    def __exit__(self, *error: object) -> None:
-        _current.reset(self._token)
+    @property
+    def deadline(self) -> float | None:
+        """When the caller stops waiting."""
+        return None if self.timeout is None else self.arrived_at + self.timeout
 
     @property
     def late(self) -> bool:
-        """Whether the caller's deadline has passed."""
-        return self.remaining is not None and time.monotonic() >= self.began + self.remaining
+        """Whether the deadline has passed."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
 
     @property
     def model(self) -> ServedVersion | None:
-        """Whom it has asked, if it came so far."""
-        return self.asked[0].model if self.asked else None
+        """The version that decodes, if a text was accepted."""
+        return self.jobs[0].model if self.jobs else None
 
     @property
     def source_tokens(self) -> int:
-        """That were read."""
+        """Tokens of all sources."""
         return sum(len(request.source) for request in self._requests())
 
     @property
     def target_tokens(self) -> int:
-        """That were said."""
+        """Tokens of all answers."""
         return sum(len(request.tokens) for request in self._requests())
 
     @property
-    def begun(self) -> float | None:
-        """When the first of its parts got a row."""
+    def admitted_at(self) -> float | None:
+        """When the first sentence got a row of the batch."""
         return min(
             (each.admitted_at for each in self._requests() if each.admitted_at is not None), default=None
         )
 
     @property
-    def waited(self) -> float | None:
-        """Seconds, from when an engine had it until the first of its parts got a row."""
-        came = min(
-            (each.submitted_at for each in self._requests() if each.admitted_at is not None), default=0.0
+    def queue_seconds(self) -> float | None:
+        """How long the first sentence waited for its row."""
+        if self.admitted_at is None:
+            return None
+        return self.admitted_at - min(
+            each.submitted_at for each in self._requests() if each.admitted_at is not None
         )
-        return None if self.begun is None else self.begun - came
 
     @property
-    def spoke(self) -> float | None:
-        """When its first token was there."""
+    def first_token_at(self) -> float | None:
+        """When the first token was decoded."""
         return min(
             (each.first_token_at for each in self._requests() if each.first_token_at is not None),
             default=None,
         )
 
     def _requests(self) -> Iterator[Request]:
-        return (request for asked in self.asked for request in asked.requests)
-
-
-_current: ContextVar[CallContext | None] = ContextVar("visit", default=None)
-
-
-def follow(asked: Job) -> None:
-    """What becomes of this text is told of the visit that it is part of."""
-    visit = _current.get()
-    if visit is not None:
-        visit.asked.append(asked)
-
-
-def count_segment(code: Code.ValueType) -> None:
-    """One of a batch's texts has ended so."""
-    visit = _current.get()
-    if visit is not None:
-        visit.segments[code] += 1
+        return (request for job in self.jobs for request in job.requests)

@@ -1,4 +1,4 @@
-"""A text on its way through a model: divided, asked of the engine, followed, put together again."""
+"""One text on its way through a version: divided, submitted to the engine, followed, joined again."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -22,21 +22,32 @@ PRIORITIES = {
 
 
 def priority(options: wire.Options) -> int:
-    """As the engine has it."""
+    """Return the priority as the engine counts it."""
     if options.priority not in PRIORITIES:
         raise InvalidError("options.priority", f"there is no priority {options.priority}")
     return PRIORITIES[options.priority]
 
 
 class Partial(NamedTuple):
-    """What the model has said so far."""
+    """What has been decoded so far."""
 
-    tokens: list[list[int]]  # of the first parts; the last of these may go on
-    whole: bool
+    tokens: list[list[int]]  # of the first parts; the last one may still grow
+    complete: bool
 
 
 class Job:
-    """One text. Made and followed in the event loop; the engine's thread tells it what has changed."""
+    """One text. It lives in the event loop; the engine's thread notifies it of changes.
+
+    Args:
+        model: the version that decodes.
+        parts: the text, divided into sentences.
+        options: those of the call.
+        deadline: by the engine's clock.
+        limits: those of a request.
+
+    Raises:
+        InvalidError: an option or the number of tokens is out of range.
+    """
 
     def __init__(
         self,
@@ -46,91 +57,90 @@ class Job:
         deadline: float | None,
         limits: Limits,
     ) -> None:
-        """`deadline`: by the engine's clock."""
         self.model = model
         self.parts = parts
         self.requests = model.requests(parts.texts, options.max_output_tokens, priority(options), deadline)
         tokens = sum(len(request.source) for request in self.requests)
         limits.check_tokens(tokens, len(self.requests), model.engine.most_waiting)
-        self._most_tokens = options.max_output_tokens or sum(each.max_tokens for each in self.requests)
+        self._max_tokens = options.max_output_tokens or sum(each.max_tokens for each in self.requests)
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
 
     @contextmanager
-    def asking(self, each_token: bool = False) -> Iterator[None]:
-        """The engine has it meanwhile; what is not done at the end is cancelled, and its rows are free."""
+    def submitted(self, each_token: bool = False) -> Iterator[None]:
+        """Submit the sentences to the engine; what is unfinished at the end is cancelled."""
         for request in self.requests:
-            request.on_end = self._tell
-            request.on_token = self._tell if each_token else None
+            request.on_end = self._notify
+            request.on_token = self._notify if each_token else None
         try:
-            self.model.engine.submit(*(each for each in self.requests if each.end is None))
+            self.model.engine.submit(*(request for request in self.requests if request.end is None))
             yield
         finally:
             for request in self.requests:
                 if request.end is None:
                     self.model.engine.cancel(request)
 
-    async def answered(self) -> Partial:
-        """All of it."""
-        async for said in self.followed():
-            if said.whole:
+    async def result(self) -> Partial:
+        """Wait for the complete result."""
+        async for result in self.results():
+            if result.complete:
                 break
-        return said
+        return result
 
-    async def followed(self) -> AsyncIterator[Partial]:
-        """What there is at first, and whenever there is more."""
+    async def results(self) -> AsyncIterator[Partial]:
+        """Yield what there is now, and again whenever there is more, up to the complete result."""
         while True:
             self._changed.clear()
-            said = self.said()
-            yield said
-            if said.whole:
+            result = self.partial()
+            yield result
+            if result.complete:
                 return
             await self._changed.wait()
 
-    def said(self) -> Partial:
-        """The answers of the parts in their order, as far as they have come and count."""
-        found: list[list[int]] = []
-        left = self._most_tokens
+    def partial(self) -> Partial:
+        """Return the answers of the parts in their order, as far as they are decoded and within the limit.
+
+        Raises:
+            UnansweredError: a sentence failed, expired, or was cancelled.
+        """
+        decoded: list[list[int]] = []
+        left = self._max_tokens
         for request in self.requests:
-            end = request.end  # before its tokens: they do not change behind it
-            found.append(request.tokens[:left])
-            left -= len(found[-1])
+            end = request.end  # read before the tokens, which do not change after the end
+            decoded.append(request.tokens[:left])
+            left -= len(decoded[-1])
             if not left:
                 break
             if end is None:
-                return Partial(found, whole=False)
+                return Partial(decoded, complete=False)
             if end not in (End.STOP, End.LENGTH):
                 raise UnansweredError(end)
-        return Partial(found, whole=True)
+        return Partial(decoded, complete=True)
 
-    def text(self, said: Partial) -> str:
-        """What of it will not change any more."""
+    def text(self, result: Partial) -> str:
+        """Return as much of the text as will not change any more."""
         tokenizer = self.model.tokenizer
-        if said.whole and len(said.tokens) == len(self.requests):
-            return self.parts.joined(tokenizer.decode_target(said.tokens))
-        *whole, last = said.tokens
-        last = last if said.whole else list(settled(tokenizer, last))
-        return self.parts.begun(tokenizer.decode_target([*whole, last]))
+        if result.complete and len(result.tokens) == len(self.requests):
+            return self.parts.joined(tokenizer.decode_target(result.tokens))
+        *finished, last = result.tokens
+        last = last if result.complete else list(settled(tokenizer, last))
+        return self.parts.begun(tokenizer.decode_target([*finished, last]))
 
-    def finish_reason(self, said: Partial) -> "wire.FinishReason":
-        """Of an answer that is whole."""
-        end = self.model.tokenizer.eos_id
-        ended = all(
-            tokens[-1:] == [end] or not _says_something(request)
-            for tokens, request in zip(said.tokens, self.requests, strict=False)
+    def finish_reason(self, result: Partial) -> "wire.FinishReason":
+        """Return why a complete result ended."""
+        end_id = self.model.tokenizer.eos_id
+        stopped = all(
+            tokens[-1:] == [end_id] or len(request.source) == 1
+            for tokens, request in zip(result.tokens, self.requests, strict=False)
         )
-        if ended and len(said.tokens) == len(self.requests):
+        if stopped and len(result.tokens) == len(self.requests):
             return wire.FINISH_REASON_STOP
         return wire.FINISH_REASON_LENGTH
 
-    def log_probs(self, said: Partial) -> list[float]:
-        """Of each token of an answer that is whole."""
-        pairs = zip(said.tokens, self.requests, strict=False)
-        return [each for tokens, request in pairs for each in request.log_probs[: len(tokens)]]
+    def log_probs(self, result: Partial) -> list[float]:
+        """Return the log-probability of each token of a complete result."""
+        pairs = zip(result.tokens, self.requests, strict=False)
+        return [value for tokens, request in pairs for value in request.log_probs[: len(tokens)]]
 
-    def _tell(self, request: Request) -> None:
+    def _notify(self, request: Request) -> None:
         self._loop.call_soon_threadsafe(self._changed.set)
-
-
-def _says_something(request: Request) -> bool:
-    return len(request.source) > 1

@@ -1,4 +1,4 @@
-"""Answers as the wire has them."""
+"""Results as messages of the protocol."""
 
 from collections.abc import Sequence
 
@@ -9,46 +9,46 @@ from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire
 
 
-def translation(asked: Job, said: Partial) -> wire.Translation:
-    """An answer that is whole, without what has to be asked for."""
+def translation(job: Job, result: Partial) -> wire.Translation:
+    """Return a complete result, without what the options add to it."""
     return wire.Translation(
-        text=asked.text(said),
-        finish_reason=asked.finish_reason(said),
-        model=asked.model.name,
-        version=asked.model.version,
+        text=job.text(result),
+        finish_reason=job.finish_reason(result),
+        model=job.model.name,
+        version=job.model.version,
         usage=wire.Usage(
-            source_tokens=sum(len(request.source) for request in asked.requests),
-            target_tokens=sum(map(len, said.tokens)),
-            parts=len(asked.requests),
+            source_tokens=sum(len(request.source) for request in job.requests),
+            target_tokens=sum(map(len, result.tokens)),
+            parts=len(job.requests),
         ),
     )
 
 
-def add_tokens(answer: wire.Translation, asked: Job, said: Partial) -> None:
-    """What the model said."""
-    answer.tokens.extend(_tokens(asked.model, [each for tokens in said.tokens for each in tokens]))
+def add_tokens(answer: wire.Translation, job: Job, result: Partial) -> None:
+    """Add the tokens of the answer."""
+    answer.tokens.extend(_tokens(job.model, [each for tokens in result.tokens for each in tokens]))
 
 
-def add_scores(answer: wire.Translation, asked: Job, said: Partial) -> None:
-    """How likely it was; its tokens are there."""
-    log_probs = asked.log_probs(said)
+def add_scores(answer: wire.Translation, job: Job, result: Partial) -> None:
+    """Add log-probabilities to the tokens, and the mean as the score."""
+    log_probs = job.log_probs(result)
     for token, log_prob in zip(answer.tokens, log_probs, strict=True):
         token.log_prob = log_prob
     if log_probs:
         answer.score = sum(log_probs) / len(log_probs)
 
 
-def add_alignment(answer: wire.Translation, asked: Job, attended: Sequence[Attended]) -> None:
-    """Which source token each token looks at; its tokens are there."""
+def add_alignment(answer: wire.Translation, job: Job, attended: Sequence[Attended]) -> None:
+    """Add the source token that each token is aligned with."""
     for part in attended:
         targets, sources = len(answer.alignment), len(answer.source_tokens)
         for target, source in enumerate(part.alignment()):
             answer.alignment.add(target=targets + target, source=sources + source)
-        answer.source_tokens.extend(_source_tokens(asked.model, part.source))
+        answer.source_tokens.extend(_source_tokens(job.model, part.source))
 
 
 def attended_part(model: ServedVersion, part: Attended) -> wire.AttendedPart:
-    """All its weights."""
+    """Return all attention weights of one part."""
     return wire.AttendedPart(
         source=_source_tokens(model, part.source),
         target=_tokens(model, part.target),
@@ -61,7 +61,7 @@ def attended_part(model: ServedVersion, part: Attended) -> wire.AttendedPart:
 def listed_model(
     models: Registry, name: str, versions: Sequence[tuple[int, ServedVersion | str]]
 ) -> wire.Model:
-    """A model with those of its versions that answer, and those that were refused."""
+    """Return a model with its serving and its refused versions."""
     found = wire.Model(name=name)
     if name in models.names:
         found.default_version = models.default(name).version

@@ -1,13 +1,12 @@
-"""TranslationService, method by method: a message and the seconds that are left for it -> the answer."""
+"""TranslationService, method by method: a message and the context of its call in, the response out."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator
 from dataclasses import asdict
 from functools import cache, partial
 
 from keras_transformer.text.sentences import divided
-from serving.api.context import count_segment, follow
+from serving.api.context import CallContext
 from serving.api.job import Job, Partial, priority
 from serving.api.messages import (
     add_alignment,
@@ -24,146 +23,141 @@ from serving.registry.registry import Registry, listed
 from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire
 
-SHORT = 500  # characters: to divide a text of so many takes less than a few milliseconds
+SHORT = 500  # characters: a text of this length is divided in less than a few milliseconds
 
 
 class TranslationService:
-    """Knows nothing of gRPC but its messages."""
+    """The RPCs, independent of the protocol. `models` must be set before the first call."""
 
     def __init__(self, limits: Limits) -> None:
-        """`models` has to be there before the first request is."""
         self.models = Registry([])
         self._limits = limits
         self._attention = AttentionQueue()
 
-    async def translate(
-        self, request: wire.TranslateRequest, remaining: float | None
-    ) -> wire.TranslateResponse:
-        """One text."""
-        model = self._found(request.options)
+    async def translate(self, request: wire.TranslateRequest, context: CallContext) -> wire.TranslateResponse:
+        """Translate one text."""
+        model = self._model(request.options)
         with model.users:
-            translated = await self._translated(model, request.text, request.options, remaining)
-        return wire.TranslateResponse(translation=translated)
+            answer = await self._translated(model, request.text, request.options, context)
+        return wire.TranslateResponse(translation=answer)
 
     async def batch_translate(
-        self, request: wire.BatchTranslateRequest, remaining: float | None
+        self, request: wire.BatchTranslateRequest, context: CallContext
     ) -> wire.BatchTranslateResponse:
-        """Several texts, all at once."""
+        """Translate several texts at once, by one version."""
         self._limits.check_segments(len(request.texts))
         segments = []
-        model = self._found(request.options)  # one for all of them
+        model = self._model(request.options)
         with model.users:
             async with asyncio.TaskGroup() as group:
                 for text in request.texts:
-                    segments.append(group.create_task(self._segment(model, text, request.options, remaining)))
-                    await asyncio.sleep(0)  # others are served between two texts
-        return wire.BatchTranslateResponse(segments=[each.result() for each in segments])
+                    segments.append(group.create_task(self._segment(model, text, request.options, context)))
+                    await asyncio.sleep(0)  # other calls are served between two texts
+        return wire.BatchTranslateResponse(segments=[segment.result() for segment in segments])
 
     async def stream_translate(
-        self, request: wire.StreamTranslateRequest, remaining: float | None
+        self, request: wire.StreamTranslateRequest, context: CallContext
     ) -> AsyncGenerator[wire.StreamTranslateResponse, None]:
-        """One text, piece by piece."""
-        model = self._found(request.options)
+        """Translate one text, piece by piece."""
+        model = self._model(request.options)
         with model.users:
-            asked = await self._asked(model, request.text, request.options, remaining)
-            told = 0
-            with asked.asking(each_token=True):
-                async for said in asked.followed():
-                    text = asked.text(said)
-                    if said.whole:
+            job = await self._job(model, request.text, request.options, context)
+            sent = 0
+            with job.submitted(each_token=True):
+                async for partial_result in job.results():
+                    text = job.text(partial_result)
+                    if partial_result.complete:
                         break
-                    if len(text) > told:
-                        yield wire.StreamTranslateResponse(text=text[told:])
-                        told = len(text)
-            whole = await self._translation(asked, said, request.options)
-        yield wire.StreamTranslateResponse(text=text[told:], translation=whole)
+                    if len(text) > sent:
+                        yield wire.StreamTranslateResponse(text=text[sent:])
+                        sent = len(text)
+            answer = await self._translation(job, partial_result, request.options)
+        yield wire.StreamTranslateResponse(text=text[sent:], translation=answer)
 
-    async def attend(self, request: wire.AttendRequest, remaining: float | None) -> wire.AttendResponse:
-        """One text, with all that was looked at."""
-        model = self._found(request.options)
+    async def attend(self, request: wire.AttendRequest, context: CallContext) -> wire.AttendResponse:
+        """Translate one text, and return every attention weight behind the answer."""
+        model = self._model(request.options)
         with model.users:
-            asked = await self._asked(model, request.text, request.options, remaining)
-            with asked.asking():
-                said = await asked.answered()
-            attended = await self._attended(asked, said)
-            self._limits.check_weights(sum(each.bytes for each in attended))
+            job = await self._job(model, request.text, request.options, context)
+            with job.submitted():
+                result = await job.result()
+            attended = await self._attended(job, result)
+            self._limits.check_weights(sum(part.bytes for part in attended))
             return wire.AttendResponse(
-                translation=await self._translation(asked, said, request.options, attended),
-                parts=[attended_part(model, each) for each in attended],
+                translation=await self._translation(job, result, request.options, attended),
+                parts=[attended_part(model, part) for part in attended],
             )
 
     async def list_models(
-        self, request: wire.ListModelsRequest, remaining: float | None
+        self, request: wire.ListModelsRequest, context: CallContext
     ) -> wire.ListModelsResponse:
-        """What can be asked here."""
+        """List the models with their versions, and the limits."""
         return wire.ListModelsResponse(
             models=[listed_model(self.models, name, versions) for name, versions in listed(self.models)],
             limits=wire.Limits(**asdict(self._limits)),
         )
 
-    async def _asked(
-        self, model: ServedVersion, text: str, options: wire.Options, remaining: float | None
-    ) -> Job:
-        deadline = None if remaining is None else time.monotonic() + remaining
+    def _model(self, options: wire.Options) -> ServedVersion:
+        return self.models.find(options.model, options.version)
+
+    async def _job(self, model: ServedVersion, text: str, options: wire.Options, context: CallContext) -> Job:
+        """Check a text and divide it; a call that must be refused is refused as early as possible."""
         self._limits.check_text(text)
         short = len(text) <= SHORT
-        if model.engine.waiting:  # a refusal costs as little as can be
-            check_room = partial(model.engine.check_room, priority(options), deadline)
+        if model.engine.waiting:
+            check_room = partial(model.engine.check_room, priority(options), context.deadline)
             check_room(1)
-            if short and deadline is not None:
+            if short and context.deadline is not None:
                 tokens = model.tokenizer.count_source(text)
                 check_room(min(tokens, options.max_output_tokens or model.longest, model.longest))
         count = cache(model.tokenizer.count_source)
         if short:
             parts = divided(text, count, model.lengths)
-        else:  # nobody else waits meanwhile
+        else:  # other calls go on meanwhile
             parts = await asyncio.to_thread(divided, text, count, model.lengths)
-        asked = Job(model, parts, options, deadline, self._limits)
-        follow(asked)
-        return asked
-
-    def _found(self, options: wire.Options) -> ServedVersion:
-        return self.models.find(options.model, options.version)
+        job = Job(model, parts, options, context.deadline, self._limits)
+        context.jobs.append(job)
+        return job
 
     async def _translated(
-        self, model: ServedVersion, text: str, options: wire.Options, remaining: float | None
+        self, model: ServedVersion, text: str, options: wire.Options, context: CallContext
     ) -> wire.Translation:
-        asked = await self._asked(model, text, options, remaining)
-        with asked.asking():
-            said = await asked.answered()
-        return await self._translation(asked, said, options)
+        job = await self._job(model, text, options, context)
+        with job.submitted():
+            result = await job.result()
+        return await self._translation(job, result, options)
 
     async def _segment(
-        self, model: ServedVersion, text: str, options: wire.Options, remaining: float | None
+        self, model: ServedVersion, text: str, options: wire.Options, context: CallContext
     ) -> wire.Segment:
         try:
-            segment = wire.Segment(translation=await self._translated(model, text, options, remaining))
+            segment = wire.Segment(translation=await self._translated(model, text, options, context))
         except Exception as error:
             segment = wire.Segment(error=refusal(error).segment())
-        count_segment(segment.error.code)
+        context.segments[segment.error.code] += 1
         return segment
 
     async def _translation(
-        self, asked: Job, said: Partial, options: wire.Options, attended: list[Attended] | None = None
+        self, job: Job, result: Partial, options: wire.Options, attended: list[Attended] | None = None
     ) -> wire.Translation:
-        found = translation(asked, said)
+        answer = translation(job, result)
         if options.scores or options.alignment:
-            add_tokens(found, asked, said)
+            add_tokens(answer, job, result)
         if options.scores:
-            add_scores(found, asked, said)
+            add_scores(answer, job, result)
         if options.alignment:
-            add_alignment(found, asked, attended or await self._attended(asked, said))
-        return found
+            add_alignment(answer, job, attended or await self._attended(job, result))
+        return answer
 
-    async def _attended(self, asked: Job, said: Partial) -> list[Attended]:
-        """Of each part that says something."""
-        graph = asked.model.attention
+    async def _attended(self, job: Job, result: Partial) -> list[Attended]:
+        """Return the attention behind the answer of each part that has one."""
+        graph = job.model.attention
         if graph is None:
             raise InvalidError(
                 "options.version", "it was exported without ONNX, which tells what is looked at"
             )
-        found: list[Attended] = []
-        for request, tokens in zip(asked.requests, said.tokens, strict=False):
-            if tokens:
-                found.append(await self._attention(graph, request.source, tokens))
-        return found
+        return [
+            await self._attention(graph, request.source, tokens)
+            for request, tokens in zip(job.requests, result.tokens, strict=False)
+            if tokens
+        ]

@@ -1,4 +1,4 @@
-"""What gRPC calls: bytes in, the method of the service asked, every error told as a status."""
+"""The RPCs as gRPC calls them: bytes in, a method of the service, every error as a status."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -10,7 +10,7 @@ import grpc
 from google.protobuf.message import Message
 
 from serving.api.context import CallContext
-from serving.api.entry import Front
+from serving.api.dispatcher import Dispatcher
 from serving.api.service import TranslationService
 from serving.errors import Refusal, RefusedError
 from serving.v1 import translation_pb2 as wire
@@ -20,21 +20,24 @@ SERVICE = wire.DESCRIPTOR.services_by_name["TranslationService"].full_name
 Context = grpc.aio.ServicerContext[bytes, Message]
 Request = TypeVar("Request", bound=Message)
 Answer = TypeVar("Answer")
-Method = Callable[[Request, float | None], Answer]  # the seconds that are left
+Method = Callable[[Request, CallContext], Answer]
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
-def handlers(service: TranslationService, front: Front) -> grpc.GenericRpcHandler:
-    """They parse for themselves: gRPC would tell a damaged message as UNKNOWN, with Python's own words."""
+def handlers(service: TranslationService, dispatcher: Dispatcher) -> grpc.GenericRpcHandler:
+    """Return the handlers of all RPCs.
 
-    def visited(name: str, context: Context) -> AbstractContextManager[CallContext]:
-        return front.visited(name, "grpc", context.time_remaining(), _traceparent(context))
+    They parse the messages: gRPC itself would report a damaged one as UNKNOWN, with Python's own words.
+    """
+
+    def call(name: str, context: Context) -> AbstractContextManager[CallContext]:
+        return dispatcher.call(name, "grpc", context.time_remaining(), _traceparent(context))
 
     def one(name: str, kind: type[Request], method: Method[Request, Awaitable[Message]]) -> Any:
         async def handle(message: bytes, context: Context) -> Message:
             try:
-                with visited(name, context) as visit:
-                    return await method(kind.FromString(message), visit.remaining)
+                with call(name, context) as own:
+                    return await method(kind.FromString(message), own)
             except RefusedError as error:
                 return await abort(context, error.refusal)
 
@@ -43,11 +46,10 @@ def handlers(service: TranslationService, front: Front) -> grpc.GenericRpcHandle
     def many(name: str, kind: type[Request], method: Method[Request, AsyncGenerator[Message, None]]) -> Any:
         async def handle(message: bytes, context: Context) -> None:
             try:
-                with visited(name, context) as visit:
-                    asked = method(kind.FromString(message), visit.remaining)
-                    async with aclosing(asked) as answers:
-                        async for each in answers:
-                            await _write(context, each)
+                with call(name, context) as own:
+                    async with aclosing(method(kind.FromString(message), own)) as responses:
+                        async for response in responses:
+                            await _write(context, response)
             except RefusedError as error:
                 await abort(context, error.refusal)
 
@@ -81,17 +83,18 @@ def _traceparent(context: Context) -> str:
     return ""
 
 
-async def abort(context: Context, told: Refusal) -> Any:
+async def abort(context: Context, refused: Refusal) -> Any:
     """End the call with this status."""
-    await context.abort(_CODES[told.code], told.message, (("grpc-status-details-bin", _details(told)),))
+    details = (("grpc-status-details-bin", _details(refused)),)
+    await context.abort(_CODES[refused.code], refused.message, details)
 
 
-def _details(told: Refusal) -> bytes:
-    if told.retry_after is None:  # perhaps in the caller's words: it is not kept
-        return told.status().SerializeToString()
-    return _repeated(told)
+def _details(refused: Refusal) -> bytes:
+    if refused.retry_after is None:  # it may quote the caller, and is not kept
+        return refused.status().SerializeToString()
+    return _cached_details(refused)
 
 
-@lru_cache  # a server that has too much to do says the same again and again
-def _repeated(told: Refusal) -> bytes:
-    return told.status().SerializeToString()
+@lru_cache  # an overloaded server sends the same refusal again and again
+def _cached_details(refused: Refusal) -> bytes:
+    return refused.status().SerializeToString()

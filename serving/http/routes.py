@@ -1,4 +1,4 @@
-"""What is answered at each address: the fields read, the service asked, its answer told as JSON."""
+"""The HTTP routes: read the fields, call the service, write its response as JSON."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from serving.api.context import CallContext
-from serving.api.entry import Front
+from serving.api.dispatcher import Dispatcher
 from serving.api.intake import Intake
 from serving.api.service import TranslationService
 from serving.errors import Refusal, RefusedError
@@ -25,19 +25,19 @@ SECONDS = 60.0  # that a request may take once its body is there
 
 
 class Routes:
-    """Requests come in by the front; the health and the metrics beside it, since they must not wait."""
+    """Requests pass the dispatcher. Health and metrics do not, since they must not wait."""
 
     def __init__(
         self,
         service: TranslationService,
-        front: Front,
+        dispatcher: Dispatcher,
         metrics: Metrics,
         limits: Limits,
         intake: Intake,
         healthy: Callable[[], bool],
     ) -> None:
         self._service = service
-        self._front = front
+        self._dispatcher = dispatcher
         self._metrics = metrics
         self._limits = limits
         self._intake = intake
@@ -57,13 +57,13 @@ class Routes:
 
     async def languages(self, request: web.Request) -> web.Response:
         """As LibreTranslate has it."""
-        async with self._visited(request, "ListModels"):
+        async with self._call(request, "ListModels"):
             return _json(languages(self._service.models))
 
     async def models(self, request: web.Request) -> web.Response:
         """ListModels, and what to try."""
-        async with self._visited(request, "ListModels"):
-            found = await self._service.list_models(wire.ListModelsRequest(), None)
+        async with self._call(request, "ListModels") as context:
+            found = await self._service.list_models(wire.ListModelsRequest(), context)
             return _json(serializers.models(found, self._service.models))
 
     async def health(self, request: web.Request) -> web.Response:
@@ -79,17 +79,17 @@ class Routes:
     async def translate(self, request: web.Request) -> web.Response:
         """As LibreTranslate has it: of several texts all, or the error of the first that has one."""
         content = await body(request, (JSON, FORM), self._intake)
-        async with self._visited(request, "Translate") as visit:
+        async with self._call(request, "Translate") as context:
             asked = await asking(content, request.content_type, self._limits)
             options = self._options(asked)
             if not asked.several:
                 message = wire.TranslateRequest(text=asked.text, options=options)
                 return _json(
-                    serializers.translated((await self._service.translate(message, SECONDS)).translation)
+                    serializers.translated((await self._service.translate(message, context)).translation)
                 )
-            visit.method = "BatchTranslate"
+            context.method = "BatchTranslate"
             batch = wire.BatchTranslateRequest(texts=asked.texts, options=options)
-            found = await self._service.batch_translate(batch, SECONDS)
+            found = await self._service.batch_translate(batch, context)
             texts = [_text(place, segment) for place, segment in enumerate(found.segments)]
             return _json({"translatedText": texts, "model": options.model, "version": options.version})
 
@@ -98,10 +98,10 @@ class Routes:
         content = await body(request, (JSON,), self._intake)
         events = Events(request)
         try:
-            async with self._visited(request, "StreamTranslate"):
+            async with self._call(request, "StreamTranslate") as context:
                 asked = await asking(content, request.content_type, self._limits)
                 message = wire.StreamTranslateRequest(text=asked.text, options=self._options(asked))
-                async with aclosing(self._service.stream_translate(message, SECONDS)) as answers:
+                async with aclosing(self._service.stream_translate(message, context)) as answers:
                     async for each in answers:
                         if each.text:
                             await events.send("piece", {"text": each.text})
@@ -116,19 +116,19 @@ class Routes:
     async def attention(self, request: web.Request) -> web.Response:
         """All the weights behind one translation."""
         content = await body(request, (JSON,), self._intake)
-        async with self._visited(request, "Attend"):
+        async with self._call(request, "Attend") as context:
             asked = await asking(content, request.content_type, self._limits)
             message = wire.AttendRequest(text=asked.text, options=self._options(asked))
-            found = await self._service.attend(message, SECONDS)
+            found = await self._service.attend(message, context)
             text = await asyncio.to_thread(serializers.attended, found)
             return web.Response(text=text, content_type=JSON)
 
     @asynccontextmanager
-    async def _visited(self, request: web.Request, method: str) -> AsyncIterator[CallContext]:
+    async def _call(self, request: web.Request, method: str) -> AsyncIterator[CallContext]:
         traceparent = request.headers.get("traceparent", "")
-        with self._front.visited(method, "http", SECONDS, traceparent) as visit:
+        with self._dispatcher.call(method, "http", SECONDS, traceparent) as context:
             async with asyncio.timeout(SECONDS):
-                yield visit
+                yield context
 
     def _options(self, asked: Asking) -> wire.Options:
         model = choose(self._service.models, asked.source, asked.target, asked.model, asked.version)

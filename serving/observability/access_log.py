@@ -10,23 +10,23 @@ from serving.api.context import CallContext
 _logger = logging.getLogger(__name__)
 
 
-def log(visit: CallContext) -> None:
+def log(call: CallContext) -> None:
     """At INFO. The text and what was made of it are never in it."""
     if not _logger.isEnabledFor(logging.INFO):
         return
     facts: dict[str, Any] = {
-        "method": visit.method,
-        "protocol": visit.protocol,
-        "code": Code.Name(visit.code),
-        "ms": _milliseconds(visit.seconds),
+        "method": call.method,
+        "protocol": call.protocol,
+        "code": Code.Name(call.code),
+        "ms": _milliseconds(call.seconds),
     }
-    if visit.model is not None:
-        facts |= {"model": visit.model.name, "version": visit.model.version}
-        facts |= {"source_tokens": visit.source_tokens, "target_tokens": visit.target_tokens}
-    if visit.waited is not None:
-        facts["queue_ms"] = _milliseconds(visit.waited)
-    if visit.trace_id:
-        facts["trace_id"] = visit.trace_id
+    if call.model is not None:
+        facts |= {"model": call.model.name, "version": call.model.version}
+        facts |= {"source_tokens": call.source_tokens, "target_tokens": call.target_tokens}
+    if call.queue_seconds is not None:
+        facts["queue_ms"] = _milliseconds(call.queue_seconds)
+    if call.trace_id:
+        facts["trace_id"] = call.trace_id
     _logger.info(" ".join(f"{name}={value}" for name, value in facts.items()), extra={"facts": facts})
 
 

@@ -49,12 +49,12 @@ class Metrics:
         ProcessCollector(registry=self._registry)
         self._registry.register(_Versions(models))
 
-    def count(self, visit: CallContext) -> None:
+    def count(self, call: CallContext) -> None:
         """One that is over."""
-        self._requests_of(visit.method, visit.protocol, Code.Name(visit.code)).inc()
-        self._seconds_of(visit.method, visit.protocol).observe(visit.seconds)
-        for code, number in visit.segments.items():
-            self._segments_of(visit.protocol, Code.Name(code)).inc(number)
+        self._requests_of(call.method, call.protocol, Code.Name(call.code)).inc()
+        self._seconds_of(call.method, call.protocol).observe(call.seconds)
+        for code, number in call.segments.items():
+            self._segments_of(call.protocol, Code.Name(code)).inc(number)
 
     def text(self) -> bytes:
         """In CONTENT_TYPE. Nothing is locked that an engine needs."""

@@ -37,7 +37,7 @@ class Traces:
         self._tracer = provider.get_tracer(__name__)
         self._callers = TraceContextTextMapPropagator()
 
-    def tell(self, visit: CallContext) -> None:
+    def tell(self, call: CallContext) -> None:
         """A span of it, in its caller's trace if that has said which; nothing of its text."""
         from opentelemetry.context import Context  # noqa: PLC0415
         from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415
@@ -48,29 +48,29 @@ class Traces:
             return wall - round((now - moment) * 1e9)
 
         span = self._tracer.start_span(
-            visit.method,
-            self._callers.extract({"traceparent": visit.traceparent}, Context()),
+            call.method,
+            self._callers.extract({"traceparent": call.traceparent}, Context()),
             SpanKind.SERVER,
-            {"rpc.method": visit.method, "network.protocol.name": visit.protocol},
-            start_time=at(visit.began),
+            {"rpc.method": call.method, "network.protocol.name": call.protocol},
+            start_time=at(call.arrived_at),
         )
-        visit.trace_id = f"{span.get_span_context().trace_id:032x}"
-        span.set_attribute("translation.code", Code.Name(visit.code))
-        if visit.code in _OWN_FAULTS:
+        call.trace_id = f"{span.get_span_context().trace_id:032x}"
+        span.set_attribute("translation.code", Code.Name(call.code))
+        if call.code in _OWN_FAULTS:
             span.set_status(Status(StatusCode.ERROR))
-        if visit.model is not None:
+        if call.model is not None:
             span.set_attributes(
                 {
-                    "translation.model": visit.model.name,
-                    "translation.version": visit.model.version,
-                    "translation.source_tokens": visit.source_tokens,
-                    "translation.target_tokens": visit.target_tokens,
+                    "translation.model": call.model.name,
+                    "translation.version": call.model.version,
+                    "translation.source_tokens": call.source_tokens,
+                    "translation.target_tokens": call.target_tokens,
                 }
             )
-        for event, moment in (("admitted", visit.begun), ("first token", visit.spoke)):
+        for event, moment in (("admitted", call.admitted_at), ("first token", call.first_token_at)):
             if moment is not None:
                 span.add_event(event, timestamp=at(moment))
-        span.end(at(visit.began + visit.seconds))
+        span.end(at(call.arrived_at + call.seconds))
 
     def close(self) -> None:
         """What is not sent yet is; takes as long as OTEL_BSP_EXPORT_TIMEOUT lets it."""
