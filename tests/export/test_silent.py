@@ -11,7 +11,7 @@ OURS = (
     "export.calibration",
     "export.formats.runtimes.onnx_scheduler_runtime",
     "export.formats.runtimes.onnx_translate_runtime",
-    "keras_transformer.inference.backends.onnx_runtime",
+    "keras_transformer.inference.backends.session",
 )
 
 
