@@ -244,16 +244,18 @@ def _models(path: Path) -> Any:
 
     if path.is_dir():
         return open_models(places(path), EngineSettings())
+    from export.formats.runtimes.onnx_scheduler_runtime import open_backend
     from export.formats.writers.onnx_scheduler import write_scheduler_onnx
     from keras_transformer import TranslationModel
-    from keras_transformer.inference.backends.onnx_runtime import OnnxRuntime
+    from keras_transformer.text.lengths import longest_answer
     from serving.engine.engine import Engine
 
     model = TranslationModel.load(path)
     write_scheduler_onnx(model, path.parent)
     tokenizer, longest = model.tokenizer, model.network.max_length
-    runtime = OnnxRuntime(path.parent, "float32", 4, tokenizer.bos_id, longest)
-    engine = Engine(runtime, tokenizer.eos_id).start()
+    make_backend = open_backend(path.parent, "float32", tokenizer.bos_id)
+    backend = make_backend(4, longest, min(longest_answer(longest), longest))
+    engine = Engine(backend, tokenizer.eos_id).start()
     return Registry([ServedVersion("model", 1, tokenizer, model.lengths, longest, "float32", engine, None)])
 
 

@@ -20,7 +20,6 @@ The aim at 10 times: 80 % of the best, refusals within 50 ms (p99).
 --fronts compares other limits, which benchmarks/served/envoy.py lists. *Not* timed: loading.
 """
 
-import argparse
 import statistics
 import tempfile
 from collections.abc import Sequence
@@ -60,7 +59,6 @@ def main() -> None:
     parser.add_argument(
         "--fronts", nargs="+", choices=tuple(FRONTS), default=["envoy"], help="limits to compare (envoy)"
     )
-    parser.add_argument("--smoke", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     fronts = options.fronts
     if program() is None:

@@ -110,18 +110,15 @@ def _prepared(name: str, scratch: Path, preset: str, batch: str) -> tuple[Callab
 
 
 def _onnx(directory: Path, source: Any, precision: str) -> Callable[[], Any]:
-    from keras_transformer.inference.backends.slots import Slots
+    from export.formats.runtimes.onnx_scheduler_runtime import open_backend
 
-    from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx
-
-    runtime = SchedulerOnnx(directory, precision)
-    slots = Slots(runtime.decoder, len(source), SOURCE, TARGET)
+    backend = open_backend(directory, precision, START)(len(source), SOURCE, TARGET)
 
     def call() -> Any:
-        slots.admit(runtime.encoder.run(None, {"source": source}), START)
-        said = [slots.step()[0].tolist() for _ in range(TARGET)]
+        backend.admit(backend.encode(source))
+        said = [backend.step().tokens.tolist() for _ in range(TARGET)]
         for row in reversed(range(len(source))):
-            slots.retire(row)
+            backend.retire(row)
         return said
 
     return call

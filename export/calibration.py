@@ -24,16 +24,45 @@ from keras_transformer.models.translation import TranslationModel
 
 ROWS = 8  # decoded together: the caches of more take memory
 
-Ranges = dict[str, Range]
+
+class Ranges(defaultdict[str, Range]):
+    """The range of each product, key and value that was observed so far."""
+
+    def __init__(self) -> None:
+        super().__init__(Range)
+
+    def encode(self, session: Any, row: Sequence[int]) -> Encoded:
+        """Encode one source, and observe what is multiplied meanwhile."""
+        names = [output.name for output in session.get_outputs()]
+        values = session.run(names, {"source": np.array([row], np.int32)})
+        results = dict(zip(names, values, strict=True))
+        self.widen_products(results)
+        for part, memory in enumerate(results["memory"]):
+            self.widen(f"memory_{part_name(part)}", memory)
+        return [results["memory"], results["last"]]
+
+    def widen_products(self, results: dict[str, Any]) -> None:
+        """Take the limits of all products from the outputs of an observed graph."""
+        for name, lowest in results.items():
+            if name.startswith(LOWEST):
+                product = name.removeprefix(LOWEST)
+                self.widen(product, lowest, results[HIGHEST + product])
+
+    def widen(self, name: str, *values: Any) -> None:
+        """Make a range wide enough for these values."""
+        lowest, highest = min(map(np.min, values)), max(map(np.max, values))
+        self[name] = self[name].with_values(float(lowest), float(highest))
 
 
 def observed_ranges(
     model: TranslationModel, rows: Sequence[Sequence[int]], start_id: int, end_id: int
-) -> Ranges:
+) -> dict[str, Range]:
     """Return the range of each product, key and value over the greedy translations of source ids."""
-    ranges: Ranges = defaultdict(Range)
-    sessions = (_observed_session(make, model) for make in (encoder, decoder))
-    make_backend = partial(_ObservedBackend, ranges, *sessions, start_id)
+    ranges = Ranges()
+    encode = _observed_session(encoder, model)
+    encoded = {tuple(row): ranges.encode(encode, row) for row in rows}
+    del encode  # large weights need not be in memory twice
+    make_backend = partial(_ObservedBackend, ranges, encoded, _observed_session(decoder, model), start_id)
     Decoder(make_backend, end_id, model.network.max_length, slots=ROWS).search(rows)
     return dict(ranges)
 
@@ -45,43 +74,33 @@ def _observed_session(make: Callable[..., Graph], model: TranslationModel) -> An
 
 
 class _ObservedBackend(OnnxBackend):
-    """Decodes with graphs of Observed products, and widens the ranges at each step."""
+    """Decodes encoded sources with a graph of Observed products, and widens the ranges at each step."""
 
-    def __init__(self, ranges: Ranges, encoder: Any, decoder: Any, *arguments: Any) -> None:
-        self._ranges = ranges
+    def __init__(
+        self, ranges: Ranges, encoded: dict[tuple[int, ...], Encoded], decoder: Any, *arguments: Any
+    ) -> None:
+        self._ranges, self._encoded = ranges, encoded
         self._limits = {
             output.name: np.zeros((), np.float32)
             for output in decoder.get_outputs()
             if output.name.startswith((LOWEST, HIGHEST))
         }
-        super().__init__(encoder, decoder, *arguments)
+        super().__init__(None, decoder, *arguments)
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
-        names = [output.name for output in self._encoder.get_outputs()]
-        values = self._encoder.run(names, {"source": np.array(sources, np.int32)})
-        results = dict(zip(names, values, strict=True))
-        self._widen_products(results)
-        for part, memory in enumerate(results["memory"]):
-            self._widen(f"memory_{part_name(part)}", memory)
-        return [results["memory"], results["last"]]
+        encoded = (self._encoded[tuple(source)] for source in sources)
+        return [np.concatenate(parts, axis=1) for parts in zip(*encoded, strict=True)]
 
     def step(self) -> Step:
         step = super().step()
-        self._widen_products(self._limits)
+        self._ranges.widen_products(self._limits)
         written = self._position[: self.rows].max()
         for part, cache in enumerate(self._caches["cache"]):
-            self._widen(f"cache_{part_name(part)}", cache[: self.rows, :, :written])
+            self._ranges.widen(f"cache_{part_name(part)}", cache[: self.rows, :, :written])
         return step
+
+    def step_alone(self, row: int) -> Step:
+        raise RuntimeError("calibration failed: see the error before this one.")
 
     def _outputs(self, rows: slice) -> dict[str, NDArray[Any]]:
         return super()._outputs(rows) | self._limits
-
-    def _widen_products(self, results: dict[str, Any]) -> None:
-        for name, lowest in results.items():
-            if name.startswith(LOWEST):
-                product = name.removeprefix(LOWEST)
-                self._widen(product, lowest, results[HIGHEST + product])
-
-    def _widen(self, name: str, *values: Any) -> None:
-        lowest, highest = (min(map(np.min, values)), max(map(np.max, values)))
-        self._ranges[name] = self._ranges[name].with_values(float(lowest), float(highest))

@@ -28,6 +28,7 @@ class Settings:
             f"{name} must be a whole number of {bounds}; got {value!r}"
             for name in names
             if not isinstance(value := getattr(self, name), int)
+            or isinstance(value, bool)
             or value < least
             or (most is not None and value > most)
         ]

@@ -97,7 +97,7 @@ class Server:
         return chosen
 
     async def start_http(self, host: str, port: int, allowed_hosts: Collection[str] = ()) -> int:
-        """The same beside it over HTTP, by the same door; likewise.
+        """The same beside it over HTTP, by the same gate; likewise.
 
         Args:
             host: The address to listen at.

@@ -65,7 +65,7 @@ class Static(Engine):
 
     def __init__(self, runtime: "_Staying", end_id: int, queue: int) -> None:
         super().__init__(runtime, end_id, queue, WITHOUT_LIMIT)
-        self._pace = OfBatches()
+        self._latency = OfBatches()
 
     def _turn(self) -> None:
         self._gather()
@@ -78,7 +78,7 @@ class Static(Engine):
             self.counts.tokens += len(turn.advanced)
             ended += turn.ended
         for _ in chosen:
-            self._pace.left(self._clock() - begun, len(chosen))
+            self._latency.left(self._clock() - begun, len(chosen))
         self._tell(ended)
 
     def _gather(self) -> None:
@@ -96,7 +96,7 @@ class CTranslate2(Engine):
         import ctranslate2
 
         super().__init__(_Rows(rows), tokenizer.eos_id, queue, WITHOUT_LIMIT)
-        self._pace = OfBatches()
+        self._latency = OfBatches()
         self._decoding = 0
         self._translator = ctranslate2.Translator(
             str(directory), compute_type="int8", inter_threads=1, intra_threads=1
@@ -126,7 +126,7 @@ class CTranslate2(Engine):
         self._decoding = 0
         for request, result in zip(chosen, found, strict=True):
             self._answer(request, [self._ids[piece] for piece in result.hypotheses[0]])
-            self._pace.left(self._clock() - begun, len(chosen))
+            self._latency.left(self._clock() - begun, len(chosen))
         self.counts.steps += 1
         self._tell(chosen)
 

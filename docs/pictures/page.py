@@ -4,10 +4,11 @@ PYTHONPATH=. python docs/pictures/page.py build/demo/models \
     "Je sais que mon frère ne va pas acheter de viande ce soir." 10
 """
 
+import shutil
 import sys
 from pathlib import Path
 
-from tests.browser import Browser, Page, find
+from tests.browser import NAMES, Browser, Page
 from tests.serving.process import serving_both
 from tests.serving.web.site import opened, translated, until_told
 
@@ -27,7 +28,7 @@ def used(page: Page, address: str, text: str, word: str) -> Page:
 
 def main(models: Path, text: str, word: str) -> None:
     """Light with its heads, dark, and on a phone."""
-    program = find()
+    program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         raise SystemExit("no browser: install Chromium")
     with serving_both(models) as (_, _, address), Browser(program) as browser:

@@ -84,7 +84,7 @@ class LengthLimits:
 
     @classmethod
     def of(cls, network: Network) -> "LengthLimits":
-        """What the rule in decoding.lengths comes to."""
+        """What the rule in text.lengths comes to."""
         extra = longest_answer(0)
         return cls(network.max_length, network.max_length, longest_answer(1) - extra, extra)
 

@@ -1,4 +1,4 @@
-"""What an exported version is, from its manifest, in the form that training.facts has for runs and models."""
+"""What an exported version is, from its manifest, in the form of training.run_summary."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 #: Lightest first: `translate` takes the first runtime of a version whose library is installed.
 FORMATS = {each.name: each for each in (ONNX_FORMAT, CTRANSLATE2_FORMAT, SAVED_MODEL_FORMAT)}
-RUNTIMES = tuple(runtime for each in FORMATS.values() for runtime in each.runtimes)
+RUNTIMES = tuple(
+    sorted(
+        (runtime for each in FORMATS.values() for runtime in each.runtimes),
+        key=lambda runtime: not runtime.takes_ids,
+    )
+)
 
 
 def format_of(file: str) -> str:

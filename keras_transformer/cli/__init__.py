@@ -17,6 +17,7 @@ from typing import Any, NoReturn, TextIO, cast
 
 from keras_transformer import __version__
 from keras_transformer.cli._interrupts import interruptible, print_no_lost_interrupt
+from keras_transformer.inference.answer import DecodingError
 from keras_transformer.text.visible import visible
 
 VERBS = {
@@ -99,7 +100,7 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         # the reader has seen enough, as `head` has: nothing is left to say, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (CommandError, OSError) as error:
+    except (CommandError, DecodingError, OSError) as error:
         print(visible(f"keras-transformer {verb}: {error}"), file=sys.stderr)
         return 1
     except KeyboardInterrupt:

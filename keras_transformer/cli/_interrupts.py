@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -25,10 +26,10 @@ class Interrupt:
 def interruptible() -> Iterator[None]:
     """Leave the block with KeyboardInterrupt if a Ctrl-C came inside, whatever became of the exception.
 
-    Where SIGINT is ignored, as in the background, it stays ignored.
+    Where SIGINT is ignored, as in the background, it stays ignored. Only the main thread gets signals.
     """
     before = signal.getsignal(signal.SIGINT)
-    if not callable(before):
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
         yield
         return
     handler = before if isinstance(before, Interrupt) else Interrupt()

@@ -4,6 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
+class DecodingError(RuntimeError):
+    """A source could not be decoded: the length of the source, and why."""
+
+
 class Answer(NamedTuple):
     """One translation of a source, as token ids."""
 

@@ -42,6 +42,7 @@ class Batch:
         self.end_id = end_id
         self._members: list[_Member] = []
         self._owners: list[_Member] = []  # of each row
+        self._ended: list[Request] = []  # that no turn has returned yet
 
     def __len__(self) -> int:
         return len(self._members)
@@ -79,9 +80,9 @@ class Batch:
 
     def step(self, now: float) -> Turn:
         """Drop the requests that are lost, and decode the next token of all others."""
-        lost = self._retire(lambda request: request.lost(now))
+        self._retire(lambda request: request.lost(now))
         if not self._members:
-            return Turn([], lost)
+            return Turn([], self._taken())
         choices = self._choices()
         moves: list[Move] = []
         advanced = []
@@ -94,7 +95,8 @@ class Batch:
                 member.request.end = End.FAILED
         if moves:
             self.backend.follow(*np.array(moves, np.int32).T)
-        return Turn(advanced, lost + self._retire(lambda request: request.end))
+        self._retire(lambda request: request.end)
+        return Turn(advanced, self._taken())
 
     def leave(self, end: End) -> list[Request]:
         """End all requests without a further call of the backend, which may be broken."""
@@ -102,7 +104,7 @@ class Batch:
         self._members, self._owners = [], []
         for request in requests:
             request.end = end
-        return requests
+        return self._taken() + requests
 
     def _fails(self, alike: list[Request]) -> bool:
         try:
@@ -133,8 +135,11 @@ class Batch:
             return Step(np.zeros(1, np.int32), np.full(1, np.nan, np.float32))
         return step.copy()
 
-    def _retire(self, end_of: Callable[[Request], End | None]) -> list[Request]:
-        ended = []
+    def _taken(self) -> list[Request]:
+        ended, self._ended = self._ended, []
+        return ended
+
+    def _retire(self, end_of: Callable[[Request], End | None]) -> None:
         for place in reversed(range(len(self._members))):
             member = self._members[place]
             end = end_of(member.request)
@@ -144,8 +149,7 @@ class Batch:
                     self._drop(row)
                 self._members[place] = self._members[-1]
                 self._members.pop()
-                ended.append(member.request)
-        return ended
+                self._ended.append(member.request)
 
     def _drop(self, row: int) -> None:
         """Retire a row; the last row takes its number."""

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
 
-from keras_transformer.inference.answer import Answer
+from keras_transformer.inference.answer import Answer, DecodingError
 from keras_transformer.inference.backend import Backend, Encoded
 from keras_transformer.inference.batch import Batch
 from keras_transformer.inference.partition import run_partitioned
@@ -17,10 +17,6 @@ ENCODED_TOKENS = 384  # source tokens encoded at once; the results of more leave
 Rows = Sequence[Sequence[int]]
 #: slots, longest source, longest answer, candidates of a row -> the backend of one worker.
 MakeBackend = Callable[[int, int, int, int], Backend]
-
-
-class DecodingError(RuntimeError):
-    """A source that could not be decoded, and why."""
 
 
 class Decoder:
@@ -94,6 +90,9 @@ def _encoded(backend: Backend, requests: list[Request]) -> Iterator[tuple[Reques
     """Each request with its encoding. Sources of one length are encoded together."""
     for length, group in groupby(requests, key=lambda request: len(request.source)):
         while alike := list(islice(group, max(1, ENCODED_TOKENS // length))):
-            parts = backend.encode([request.source for request in alike])
+            try:
+                parts = backend.encode([request.source for request in alike])
+            except Exception as error:
+                raise DecodingError(f"{len(alike)} sources of {length} tokens: {error}") from error
             for index, request in enumerate(alike):
                 yield request, [part[:, index : index + 1] for part in parts]

@@ -23,9 +23,17 @@ def run_partitioned(work: Work, requests: Sequence[Request], workers: int) -> No
         for share in shares:
             work(share, stop)
         return
+
+    def guarded(share: list[Request]) -> None:
+        try:
+            work(share, stop)
+        except BaseException:
+            stop.set()
+            raise
+
     with ThreadPoolExecutor(len(shares)) as pool:
         try:
-            for _ in pool.map(lambda share: work(share, stop), shares):
+            for _ in pool.map(guarded, shares):
                 pass
         finally:  # also when the caller is interrupted
             stop.set()

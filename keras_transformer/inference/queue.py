@@ -62,13 +62,14 @@ class Queue:
         return request
 
     def take_alike(self, first: Request, max_count: int, now: float) -> list[Request]:
-        """Remove and return requests near the head with the priority and source length of `first`."""
+        """Remove and return requests near the head with the priority, length and beam of `first`."""
         if max_count < 1:
             return []
         near = sorted(
             item
             for item in self._heap[:NEAR]
-            if item[0] == -first.priority and len(item[2].source) == len(first.source)
+            if item[0] == -first.priority
+            and (len(item[2].source), item[2].beam) == (len(first.source), first.beam)
         )
         alike = [item for *_, item in near if item in self._waiting and item.lost(now) is None][:max_count]
         for request in alike:

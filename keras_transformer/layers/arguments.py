@@ -1,7 +1,9 @@
-"""Checks of the arguments that layers share: sizes and rates."""
+"""Arguments that layers share: checks of sizes and rates, and seeds."""
 
 import numbers
 from typing import Any
+
+import numpy as np
 
 
 def check_sizes(**sizes: Any) -> None:
@@ -29,3 +31,10 @@ def check_epsilon(epsilon: Any) -> None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def spawn(seed: int | None, count: int) -> list[int | None]:
+    """`count` seeds derived from one; none at all where none was given."""
+    if seed is None:
+        return [None] * count
+    return [int(state) for state in np.random.SeedSequence(seed).generate_state(count) >> 1]

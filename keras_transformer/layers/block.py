@@ -5,12 +5,11 @@ from typing import Any
 
 import keras
 
-from keras_transformer.layers.arguments import check_epsilon, check_rates, check_sizes
+from keras_transformer.layers.arguments import check_epsilon, check_rates, check_sizes, spawn
 from keras_transformer.layers.attention import MultiHeadSelfAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.masks import masked_spec
 from keras_transformer.layers.normalization import LayerNormalization
-from keras_transformer.layers.seeds import spawn
 from keras_transformer.layers.tensor import Shape, Tensor
 
 

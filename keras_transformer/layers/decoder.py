@@ -10,11 +10,11 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer.layers.arguments import spawn
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.block import TransformerBlock
 from keras_transformer.layers.heads import check_rank
 from keras_transformer.layers.masks import both
-from keras_transformer.layers.seeds import spawn
 from keras_transformer.layers.stack import TransformerStack
 from keras_transformer.layers.tensor import Shape, Tensor, known
 

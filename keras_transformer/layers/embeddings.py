@@ -9,8 +9,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.arguments import check_sizes
-from keras_transformer.layers.lookup import looked_up
-from keras_transformer.layers.tensor import Shape, Tensor, traced_spec
+from keras_transformer.layers.tensor import Shape, Tensor, looked_up, traced_spec
 
 BLOCK = 1024  # columns: a product of few rows is fastest where a block of the matrix fits the cache
 

@@ -11,8 +11,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_transformer.layers.arguments import check_sizes
-from keras_transformer.layers.lookup import looked_up
-from keras_transformer.layers.tensor import Shape, Tensor
+from keras_transformer.layers.tensor import Shape, Tensor, looked_up
 
 Kind = Literal["sinusoidal", "learned"]
 

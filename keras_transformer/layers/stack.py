@@ -4,10 +4,9 @@ from typing import Any, ClassVar
 
 import keras
 
-from keras_transformer.layers.arguments import check_sizes
+from keras_transformer.layers.arguments import check_sizes, spawn
 from keras_transformer.layers.block import TransformerBlock, TransformerSettings
 from keras_transformer.layers.normalization import LayerNormalization
-from keras_transformer.layers.seeds import spawn
 from keras_transformer.layers.tensor import Shape, Tensor
 
 

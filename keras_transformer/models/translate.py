@@ -1,5 +1,6 @@
 """Texts through a model: into ids, through a search, into text again, in the order given."""
 
+import math
 from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -80,7 +81,7 @@ def hypotheses(
         if len(prefixes) != len(texts):
             raise ValueError(f"a prefix for each text is needed; got {len(prefixes)} for {len(texts)} texts.")
         begins = [ids[:-1] for ids in tokenizer.encode_target(prefixes)]
-    found = search_ids(model, rows, search, max_tokens, begins)
+    found = _scored(model, rows, search_ids(model, rows, search, max_tokens, begins), search)
     pairs = [(row, answer.ids) for row, answers in zip(rows, found, strict=True) for answer in answers]
     cross = model.derived.get(Scorer).cross_attention(pairs, tokenizer.bos_id) if alignment else []
     alignments = map(aligned, cross)
@@ -110,27 +111,35 @@ def search_ids(
 
     A row has the answers that it has alone. One of nothing but its end id has none. ONNX Runtime decodes, or
     the traced loop over the layers where there are no ONNX graphs: an unusual network, quantized layers, a
-    subclass.
+    subclass. Answers of the traced loop have no scores.
     """
     check_search(search.beam, search.length_penalty, max_tokens)
     max_length = min(max_tokens or model.network.max_length, model.network.max_length)
     if refusal(model) is None:
         return model.derived.get(HostedModel).search(rows, search, max_length, prefixes)
-    return _scored(model, rows, search, search_traced(model, rows, search, max_length, prefixes))
+    found = search_traced(model, rows, search, max_length, prefixes)
+    return [[Answer(ids, math.nan) for ids in answers] for answers in found]
 
 
 def _scored(
-    model: TranslationModel, rows: Rows, search: Search, found: list[list[list[int]]]
+    model: TranslationModel, rows: Rows, found: list[list[Answer]], search: Search
 ) -> list[list[Answer]]:
-    """Answers of the traced loops with their log-probabilities, from a second pass over them."""
-    pairs = [(row, ids) for row, answers in zip(rows, found, strict=True) for ids in answers]
-    log_probs = iter(model.derived.get(Scorer).log_probs(pairs, search.start_id))
+    """Return answers with their scores. Those of the traced loop have none: they take a second pass."""
+    unscored = [
+        (row, answer.ids)
+        for row, answers in zip(rows, found, strict=True)
+        for answer in answers
+        if not answer.log_probs
+    ]
+    if not unscored:
+        return found
+    log_probs = iter(model.derived.get(Scorer).log_probs(unscored, search.start_id))
 
-    def answer(ids: list[int]) -> Answer:
+    def scored(answer: Answer) -> Answer:
         own = next(log_probs)
-        return Answer(ids, sum(own) / len(ids) ** search.length_penalty, own)
+        return Answer(answer.ids, sum(own) / len(answer.ids) ** search.length_penalty, own)
 
-    return [[answer(ids) for ids in answers] for answers in found]
+    return [[scored(answer) for answer in answers] for answers in found]
 
 
 def _best(answers: list[Answer]) -> list[int]:

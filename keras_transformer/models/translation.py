@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PAD_ID = 0
 
 
-class Attention(NamedTuple):
+class AttentionWeights(NamedTuple):
     """How much each position takes from each other one: a list of layers, each (B, H, from, to)."""
 
     encoder: list[Tensor]  # (B, H, S, S)
@@ -182,7 +182,7 @@ class TranslationModel(keras.Model):
         """
         return self.attend(inputs)[0]
 
-    def attend(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Attention]:
+    def attend(self, inputs: dict[str, Tensor]) -> tuple[Tensor, AttentionWeights]:
         """{"source": (B, S), "target": (B, T)} -> logits (B, T, V) and every attention weight behind them."""
         source, target = inputs["source"], inputs["target"]
         memory, encoder = self._encode(source)
@@ -194,7 +194,7 @@ class TranslationModel(keras.Model):
             memory_mask=_real(source),
             return_attention_scores=True,
         )
-        return self.target_embedding(decoded, reverse=True), Attention(encoder, decoder, cross)
+        return self.target_embedding(decoded, reverse=True), AttentionWeights(encoder, decoder, cross)
 
     def _encode(self, source: Tensor) -> tuple[Tensor, list[Tensor]]:
         x = self.embedding_dropout(self.positions(self.source_embedding(source)))

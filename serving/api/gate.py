@@ -47,7 +47,7 @@ class Gate:
 
         Args:
             timeout: Seconds.
-            idle: Whether no request is on its way to the door.
+            idle: Whether no request is on its way to the gate.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):

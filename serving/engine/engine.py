@@ -54,7 +54,7 @@ class Counts:
 
 
 class Engine:
-    """One runtime and its batch. submit, cancel and stop may come from any thread."""
+    """One backend and its batch. submit, cancel and stop may come from any thread."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Engine:
         self.counts = Counts()
         self._batch = Batch(backend, end_id)
         self._queue = Queue(most_waiting)
-        self._pace = LatencyEstimate()
+        self._latency = LatencyEstimate()
         self._prefill_tokens = prefill_tokens
         self._together = max(1, backend.slots // TOGETHER)
         self._clock = clock
@@ -128,9 +128,9 @@ class Engine:
         `tokens` are expected of it; `others` come with it.
         """
         waiting = self._queue.ahead_of(priority)
-        wait = self._pace.wait(waiting + others)
+        wait = self._latency.wait(waiting + others)
         self._queue.check_room(others + 1, wait)
-        late = deadline is not None and not self._pace.in_time(wait, deadline - self._clock(), tokens)
+        late = deadline is not None and not self._latency.in_time(wait, deadline - self._clock(), tokens)
         if waiting >= self._together and late:  # fewer are no queue: they wait to be read together
             raise QueueFullError(f"{waiting:,} requests are waiting, too many for the deadline", wait)
 
@@ -182,7 +182,7 @@ class Engine:
         rows = len(ended) + self.running
         for request in ended:
             took = self._clock() - (now if request.admitted_at is None else request.admitted_at)
-            self._pace.left(took, rows, request.expected_tokens, request.end in (End.STOP, End.LENGTH))
+            self._latency.left(took, rows, request.expected_tokens, request.end in (End.STOP, End.LENGTH))
         self._tell(ended)
 
     def _measure(self, began: float, chosen: list[Request], tokens: int) -> None:
@@ -208,19 +208,22 @@ class Engine:
         with self._changed:
             if self._batch and self._batch.free < min(self._together, len(self._queue)):
                 return chosen, lost
-            while self._queue and len(chosen) < self._batch.free:
+            free = self._batch.free
+            while self._queue and free:
                 first = self._queue.first()
                 if (end := first.lost(now)) is not None:
                     first.end = end
                     lost.append(self._queue.take())
                     continue
                 tokens += len(first.source)
-                if chosen and tokens > self._prefill_tokens:
+                if first.beam > free or (chosen and tokens > self._prefill_tokens):
                     break
                 chosen.append(self._queue.take())
+                free -= first.beam
                 room = (self._prefill_tokens - tokens) // len(first.source)
-                alike = self._queue.take_alike(first, min(self._batch.free - len(chosen), room), now)
+                alike = self._queue.take_alike(first, min(free // first.beam, room), now)
                 tokens += len(alike) * len(first.source)
+                free -= len(alike) * first.beam
                 chosen += alike
         return chosen, lost
 

@@ -7,7 +7,7 @@ from google.rpc.code_pb2 import Code
 
 from serving.api.context import CallContext
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("serving.access")  # users filter by this name
 
 
 def log(call: CallContext) -> None:

@@ -109,7 +109,10 @@ def _watched(process: "subprocess.Popen[bytes]", settings: EngineSettings) -> li
             )
         if time.monotonic() > deadline:
             raise ModelError(_too_long(settings))
-    process.wait()
+    try:
+        process.wait(max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise ModelError(_too_long(settings)) from None
     return list(output.values())
 
 
@@ -119,8 +122,12 @@ def _ended(status: int, settings: EngineSettings) -> str:
         return "it could not be opened: the log says why"
     if -status == signal.SIGXCPU:
         return _too_long(settings)
-    why = ", as the system does where memory is short" if -status == signal.SIGKILL else ""
-    return f"its trial was ended by {signal.Signals(-status).name}{why}; do not serve it: export it again"
+    if -status == signal.SIGKILL:
+        return (
+            "its trial was killed, as the system does where memory is short; free memory, then touch "
+            "manifest.json to have it tried again"
+        )
+    return f"its trial was ended by {signal.Signals(-status).name}; do not serve it: export it again"
 
 
 def _too_long(settings: EngineSettings) -> str:

@@ -254,7 +254,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "an unknown format": (
         changed("formats", "gguf", to=["float32"]),
-        [f'manifest.json: formats must be of saved_model, onnx, ctranslate2; got "gguf"; {AGAIN}'],
+        [f'manifest.json: formats must be of onnx, ctranslate2, saved_model; got "gguf"; {AGAIN}'],
     ),
     "an unknown precision": (
         changed("formats", "ctranslate2", to=["int4"]),
@@ -262,7 +262,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "no format": (
         changed("formats", to={}),
-        ["manifest.json: formats must name one of saved_model, onnx, ctranslate2 at least; got none; "],
+        ["manifest.json: formats must name one of onnx, ctranslate2, saved_model at least; got none; "],
     ),
     "a format without its files": (
         changed("formats", "saved_model", to=["float32"]),

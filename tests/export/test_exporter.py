@@ -36,7 +36,7 @@ def run(model: TranslationModel, tmp_path_factory: pytest.TempPathFactory) -> Pa
 EXPORTING = """
 import os, signal, sys
 from pathlib import Path
-from export.golden_sentences import Chosen, Sentence
+from export.golden_sentences import Chosen, SourceSentence
 from export.artifact.manifest import LearnedLengths
 from export.export_request import Origin, Request
 from export.exporter import export_version
@@ -46,7 +46,7 @@ def tell(line):
     if line.startswith(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)
 
-texts = [Sentence("Je suis étudiant."), Sentence("Merci.")]
+texts = [SourceSentence("Je suis étudiant."), SourceSentence("Merci.")]
 export_version(
     TranslationModel.load(sys.argv[1]),
     Path(sys.argv[2]),
@@ -204,12 +204,12 @@ def test_every_problem_of_a_request_is_told_at_once() -> None:
     with pytest.raises(ValueError) as told:
         ExportRequest(("gguf", "onxx"), "int4")
     assert str(told.value) == (
-        "there is no format 'gguf'; there are saved_model, onnx, ctranslate2; there is no format 'onxx'; "
-        "there are saved_model, onnx, ctranslate2; int4 is a precision of no format: ask for one that has it"
+        "there is no format 'gguf'; there are onnx, ctranslate2, saved_model; there is no format 'onxx'; "
+        "there are onnx, ctranslate2, saved_model; int4 is a precision of no format: ask for one that has it"
     )
     with pytest.raises(ValueError) as told:
         ExportRequest(())
-    assert str(told.value) == "an export has one format at least; there are saved_model, onnx, ctranslate2"
+    assert str(told.value) == "an export has one format at least; there are onnx, ctranslate2, saved_model"
     with pytest.raises(ValueError) as told:
         ExportRequest(("ctranslate2",), "int8")
     assert str(told.value) == "int8 is a precision of onnx: ask for one that has it"

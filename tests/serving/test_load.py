@@ -30,7 +30,12 @@ def test_whenever_requests_come_and_beside_whatever_each_says_what_it_says_alone
     longest = version.manifest.limits.source_tokens
     runtime = SchedulerOnnx(exported / "onnx", precision, max_length=longest)
     sources = version.tokenizer.encode_source(TEXTS)
-    expected = dict(zip(TEXTS, (runtime.translate_ids([row])[0] for row in sources), strict=True))
+    undivided = [
+        (text, row)
+        for text, row in zip(TEXTS, sources, strict=True)
+        if len(row) <= version.manifest.lengths.longest
+    ]
+    expected = {text: runtime.translate_ids([row])[0] for text, row in undivided}
     options, differing, asked = wire.Options(scores=True), 0, 0
     room = asyncio.Semaphore(UNDER_WAY)
 
@@ -58,7 +63,7 @@ def test_whenever_requests_come_and_beside_whatever_each_says_what_it_says_alone
         models = await asyncio.to_thread(open_models, places(exported), EngineSettings(precision, slots=13))
         async with stub(*models.serving) as service, asyncio.TaskGroup() as group:
             while asked < count:
-                texts = rng.choices(TEXTS, k=rng.randrange(2, 12) if rng.random() < 0.1 else 1)
+                texts = rng.choices([*expected], k=rng.randrange(2, 12) if rng.random() < 0.1 else 1)
                 asked += len(texts)
                 await room.acquire()
                 room.release()

@@ -266,8 +266,9 @@ def test_a_disk_that_is_full_when_the_log_is_written_is_told(
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_nothing_of_it_is_kept(
-    corpus: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    corpus: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("keras_transformer.training.recipe.MAX_PEAK", 1e31)
     run = tmp_path / "run"
     recipe = ["--steps", "8", "--warm-up", "1", "--validate-every", "1", "--peak", "1e30", "--average", "0"]
     said = failed(capsys, "train", *corpus, "--run", run, *SMALL, *recipe)

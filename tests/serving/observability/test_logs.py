@@ -73,7 +73,7 @@ def test_for_machines_each_line_is_an_object_and_has_no_text_of_anybody(exported
         ask(grpc, http)
         lines = [json.loads(line) for line in ended(started)]
     assert all({"time", "level", "logger"} <= line.keys() for line in lines)
-    access = [line for line in lines if line["logger"] == "serving.observability.access_log"]
+    access = [line for line in lines if line["logger"] == "serving.access"]
     assert [(line["method"], line["protocol"], line["code"]) for line in access] == [
         ("Translate", "grpc", "OK"),
         ("BatchTranslate", "grpc", "OK"),
@@ -108,7 +108,7 @@ def test_for_people_the_terminal_stays_calm_unless_they_want_it_all(
     with serving_both(exported, *options) as (started, grpc, http):
         ask(grpc, http)
         told = ended(started)
-    access = [line for line in told if " INFO serving.observability.access_log: method=" in line]
+    access = [line for line in told if " INFO serving.access: method=" in line]
     assert len(access) == lines
     assert len(told) == lines + 3  # what it serves, where the page is, and that it goes
 

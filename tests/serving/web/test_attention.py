@@ -10,7 +10,7 @@ from tests.serving.web.site import asked, opened, translated, until_told
 if TYPE_CHECKING:
     from tests.browser import Page
 
-FIRST = "Est-ce que Marie a écrit une lettre ce matin ?"  # of which this model says many words
+FIRST = "Si tu as le temps dimanche, tu visiteras le château."  # of which this model says many words
 TEXT = f"{FIRST}\nJe suis étudiant."
 NAMES = {"encoder": "Input–Input", "decoder": "Output–Output", "cross": "Input–Output"}
 EXPLORED = "document.querySelectorAll('#map tbody td').length"

@@ -9,15 +9,15 @@ from keras_transformer.viz.walkthrough.content import WorkedExample
 
 #: In the order in which they are told: the module and the function that builds the example.
 EXAMPLES = (
-    ("attention", "self_attention"),
-    ("attention", "scaling"),
-    ("positions", "positions"),
-    ("normalisation", "normalisation"),
-    ("masks", "masks"),
-    ("attention", "masked_self_attention"),
-    ("model", "shapes"),
-    ("attention", "weighted_sum"),
-    ("model", "last_layer"),
+    ("attention_by_hand", "self_attention"),
+    ("attention_by_hand", "scaling"),
+    ("positions_by_hand", "positions"),
+    ("normalization_by_hand", "normalisation"),
+    ("masks_by_hand", "masks"),
+    ("attention_by_hand", "masked_self_attention"),
+    ("model_by_hand", "shapes"),
+    ("attention_by_hand", "weighted_sum"),
+    ("model_by_hand", "last_layer"),
 )
 
 
