@@ -50,7 +50,7 @@ def _of_run(run: Run) -> dict[str, Any]:
         "pairs": cleaning and {name: cleaning[name] for name in ("read", "kept")},
         "network": network,
         "scores": best(history),
-        "recipe": recipe,
+        "recipe": settled and settled.as_dict(),
         "versions": about.get("versions"),
         "files": sizes(run.path),
     }
@@ -58,7 +58,7 @@ def _of_run(run: Run) -> dict[str, Any]:
 
 def _settled(run: Run, recipe: dict[str, Any]) -> Recipe:
     try:
-        return Recipe.from_dict(recipe)
+        return Recipe.from_run(recipe)
     except (ValueError, TypeError) as error:
         raise FactsError(f"{run.path / 'recipe.json'} is damaged: {error}") from error
 
