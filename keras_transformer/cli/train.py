@@ -132,7 +132,7 @@ def _train(directory: Any, recipe: Any) -> None:
 
 
 def _about(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What was asked for, as run.json keeps it; every problem of the command line at once."""
+    """The options, as run.json keeps them; every problem of the command line at once."""
     from keras_transformer.training.data.corpus_options import Corpus
     from keras_transformer.training.recipe import Recipe
 

@@ -1,4 +1,4 @@
-"""What a training run does, all of it said: a recipe. What depends on the corpus' size follows from it."""
+"""The recipe: every option of a training run. Defaults may depend on the size of the corpus."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -133,7 +133,7 @@ def described(network: Network, source_vocabulary: int, target_vocabulary: int |
 
 
 def _domain(corpus: dict[str, Any]) -> str:
-    """What the texts are, as far as it was said: the phrasebook, or the names of the files."""
+    """What the texts are, as far as is known: the phrasebook, or the names of the files."""
     if corpus["phrasebook"]:
         return f"the phrasebook {corpus['phrasebook']}"
     return ", ".join([*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])])
@@ -150,8 +150,8 @@ def sizes(directory: Path) -> dict[str, int]:
 
 def _check(run: Run, file: str, numbers: Any, *names: str) -> None:
     """Whether the numbers of these names are there."""
-    said = numbers if isinstance(numbers, dict) else {}
-    lacking = [name for name in names if not isinstance(said.get(name), int | float)]
+    values = numbers if isinstance(numbers, dict) else {}
+    lacking = [name for name in names if not isinstance(values.get(name), int | float)]
     if lacking:
         raise FactsError(
             f"{run.path / file} is damaged: in {numbers!r:.40} there is no number {', '.join(lacking)}."

@@ -84,7 +84,7 @@ class Corpus:
         return cls(about["source_lang"], about["target_lang"], **corpus)
 
     def as_run(self) -> dict[str, Any]:
-        """For run.json: the files by the names that were said, and the directory where they were.
+        """For run.json: the files by the names that were given, and the directory where they were.
 
         The names alone go into exported models, where nobody's directories belong.
         """
@@ -137,9 +137,9 @@ def _is_by_language(file: str) -> bool:
     return file.removesuffix(".gz").endswith((".jsonl", ".tmx"))
 
 
-CORPUS_FIELDS = [
+CORPUS_FIELDS = [  # what as_run keeps
     field.name for field in fields(Corpus) if not field.name.endswith("_lang")
-]  # what as_run keeps
+]
 FILES = ("source", "target", "pairs", "valid_source", "valid_target")
 TYPES: dict[str, type[Any] | UnionType] = {
     "phrasebook": str | None,

@@ -79,5 +79,5 @@ def _texts(pair: Any) -> Pair | None:
 
 
 def _shortened(value: Any) -> str:
-    said = repr(value)
-    return said if len(said) <= 80 else said[:79] + "…"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -108,7 +108,7 @@ def test_no_field_takes_what_is_no_number_of_its_range(name: str, value: object)
         Recipe(**{name: value})
 
 
-def test_joints_are_left_out_of_bpe_alone() -> None:
+def test_only_bpe_has_merges_to_skip() -> None:
     assert Recipe(bpe_dropout=0.1).bpe_dropout == 0.1
     with pytest.raises(ValueError) as told:
         Recipe(bpe_dropout=0.1, tokenizer="unigram")

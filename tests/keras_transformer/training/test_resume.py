@@ -41,9 +41,9 @@ class Trainings:
     def new(self, run: Path, **recipe: Any) -> list[str]:
         source, target = map(str, self.corpus)
         options = {**RECIPE, **recipe}.items()
-        said = [word for name, value in options for word in (f"--{name.replace('_', '-')}", str(value))]
+        words = [word for name, value in options for word in (f"--{name.replace('_', '-')}", str(value))]
         languages = ["--source-lang", "fr", "--target-lang", "en"]
-        return ["--run", str(run), "--source", source, "--target", target, *languages, *said]
+        return ["--run", str(run), "--source", source, "--target", target, *languages, *words]
 
     @staticmethod
     def resumed(run: Path) -> list[str]:
