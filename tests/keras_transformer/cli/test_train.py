@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from keras_transformer.cli import main
 from keras_transformer.phrasebook import phrasebook
+from keras_transformer.training import recipe as recipe_module
 from keras_transformer.training.history import best
 from keras_transformer.training.run_directory import Run
 from tests.keras_transformer.cli.failing import failed
@@ -326,8 +327,9 @@ def test_a_disk_that_is_full_when_the_log_is_written_is_told(
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_nothing_of_it_is_kept(
-    corpus: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    corpus: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(recipe_module, "MAX_PEAK_LEARNING_RATE", math.inf)  # within it the loss is finite
     run = tmp_path / "run"
     recipe = [
         "--steps", "8", "--warmup-steps", "1", "--validate-every", "1", "--peak-learning-rate", "1e30",
