@@ -68,9 +68,9 @@ def _train(corpus: Path, run: Path, preset: str, steps: int) -> tuple[dict[str, 
     with subprocess.Popen(
         [*command, "--run", run, *recipe], stderr=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:
-        said = []
+        lines = []
         for line in process.stderr or ():
-            said.append(line)
+            lines.append(line)
             for phase, pattern in ends.items():
                 if re.match(pattern, line) and phase not in phases:
                     phases[phase] = _highest(process.pid)
@@ -81,7 +81,7 @@ def _train(corpus: Path, run: Path, preset: str, steps: int) -> tuple[dict[str, 
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if len(phases) < len(ends):
-        raise SystemExit(f"the training ended with status {process.returncode}:\n{''.join(said)}")
+        raise SystemExit(f"the training ended with status {process.returncode}:\n{''.join(lines)}")
     return phases, round(usage.ru_maxrss / 2**20, 2)
 
 

@@ -84,7 +84,7 @@ def _untrained(scratch: Path, preset: str) -> Path:
     from served.untrained import export_untrained
 
     directory = scratch / "untrained" / "1"
-    export_untrained(preset, directory)
+    export_untrained(preset, directory, ("onnx",))
     return directory
 
 

@@ -1,7 +1,27 @@
-"""Settings: a frozen dataclass that is read from a dictionary and tells what is wrong with its values."""
+"""Settings: a frozen dataclass that is read from a dictionary and tells what is wrong with its values.
 
+Runs store their recipe in run.json and recipe.json; .keras files store the configuration of the loss and of
+the schedule. Their readers pass the content through `current_names`. Nothing writes a former name.
+"""
+
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
+
+#: Of options of training in files of earlier versions, and their current names.
+FORMER_NAMES = {
+    "accumulate": "gradient_accumulation_steps",
+    "average": "ema_decay",
+    "average_last": "average_checkpoints",
+    "clip": "clip_norm",
+    "every": "gradient_accumulation_steps",  # of a schedule
+    "peak": "peak_learning_rate",
+    "piece_dropout": "bpe_dropout",
+    "smoothing": "label_smoothing",
+    "tokens": "batch_tokens",
+    "vocabulary": "vocabulary_size",
+    "warm_up": "warmup_steps",
+}
 
 
 @dataclass(frozen=True)
@@ -22,15 +42,15 @@ class Settings:
         """For JSON."""
         return asdict(self)
 
-    def _not_whole(self, least: int, *names: str, most: int | None = None) -> list[str]:
-        bounds = f"at least {least}" if most is None else f"at least {least} and at most {most:,}"
+    def _not_whole(self, minimum: int, *names: str, maximum: int | None = None) -> list[str]:
+        bounds = f"at least {minimum}" if maximum is None else f"at least {minimum} and at most {maximum:,}"
         return [
             f"{name} must be a whole number of {bounds}; got {value!r}"
             for name in names
             if not isinstance(value := getattr(self, name), int)
             or isinstance(value, bool)
-            or value < least
-            or (most is not None and value > most)
+            or value < minimum
+            or (maximum is not None and value > maximum)
         ]
 
     def _not_shares(self, *names: str) -> list[str]:
@@ -39,3 +59,15 @@ class Settings:
             for name in names
             if not isinstance(value := getattr(self, name), int | float) or not 0 <= value < 1
         ]
+
+
+def current_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Rename the former names among the keys.
+
+    A former name beside its current one is kept, so that the reader refuses it as unknown.
+    """
+    renamed = {}
+    for name, value in values.items():
+        current = FORMER_NAMES.get(name, name)
+        renamed[name if current in values else current] = value
+    return renamed

@@ -116,6 +116,7 @@ def _call(module: ModuleType, verb: str, arguments: Sequence[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=description,
         epilog=example,
+        allow_abbrev=False,  # an option added later would change what an abbreviation means
     )
     module.configure(parser)
     module.run(parser.parse_args(arguments))

@@ -6,7 +6,7 @@ examples:
   keras-transformer train --pairs corpus.tmx --source-lang en --target-lang de --run build/run
   keras-transformer train --run build/run --resume
 
-Everything of the recipe that is not said follows from the size of the corpus, and is printed.
+Options of the recipe that are not given follow from the size of the corpus, and are printed.
 """
 
 import argparse
@@ -25,22 +25,23 @@ RECIPE_HELP = {
     "dropout": f"share of activations dropped in training ({FOLLOWS}: 0.1 to 0.3)",
     "attention_dropout": "share of attention weights dropped in training (0)",
     "inner_dropout": "share of the feed-forward network's inner activations dropped in training (0)",
-    "piece_dropout": "share of the joints of pieces left out in training, anew each time (0)",
+    "bpe_dropout": "share of the merges of BPE skipped in training, anew each time (0)",
     "both_ways": "share of the steps, the first ones, that see every pair in both directions "
     f"({FOLLOWS}: 0.33 or 0)",
     "tokenizer": "how the vocabulary is learned: bpe or unigram (bpe)",
-    "vocabulary": "pieces of the vocabulary (8,000, or as many as the corpus supports)",
+    "vocabulary_size": "pieces of the vocabulary (8,000, or as many as the corpus supports)",
     "max_tokens": "longer sentences are cut there in training (128)",
-    "tokens": f"tokens of the longer side in a batch, padding included ({FOLLOWS}: 4,096 or 8,192)",
-    "accumulate": "batches that make one step (1)",
+    "batch_tokens": f"tokens of the longer side in a batch, padding included ({FOLLOWS}: 4,096 or 8,192)",
+    "gradient_accumulation_steps": "batches that make one step (1)",
     "steps": f"updates of the weights ({FOLLOWS}: 1,000 to 50,000)",
     "schedule": "learning rate after the warm-up: cosine or inverse-sqrt (cosine)",
-    "peak": "highest learning rate (0.005)",
-    "warm_up": "steps until the learning rate peaks (1,000, or a quarter of few steps)",
-    "smoothing": "label smoothing (0.1)",
-    "clip": "largest norm of the gradients; 0 is none (1.0)",
-    "average": "decay of the moving average of the weights; 0 is none (0.998; with --average-last 0)",
-    "average_last": "average the weights at so many last validations instead; 0 is not (0)",
+    "peak_learning_rate": "highest learning rate (0.005)",
+    "warmup_steps": "steps until the learning rate peaks (1,000, or a quarter of few steps)",
+    "label_smoothing": "label smoothing (0.1)",
+    "clip_norm": "largest norm of the gradients; 0 is none (1.0)",
+    "ema_decay": "decay of the moving average of the weights; 0 is none "
+    "(0.998; with --average-checkpoints 0)",
+    "average_checkpoints": "average the weights at so many last validations instead; 0 is none (0)",
     "validate_every": "steps between two validations; each writes a checkpoint (a sixteenth of the steps)",
     "patience": "validations without a better BLEU before the run stops; 0 is never (0)",
     "precision": "float32 or bfloat16 (what this machine is fast at)",
@@ -73,7 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     for field in fields(Recipe):
         if field.name in RECIPE_HELP:
-            kind = {"vocabulary": int}.get(field.name) or type(field.default)
+            kind = {"vocabulary_size": int}.get(field.name) or type(field.default)
             recipe.add_argument(
                 f"--{field.name.replace('_', '-')}",
                 type=kind,
@@ -108,7 +109,7 @@ def _recipe(directory: Any) -> Any:
     from keras_transformer.training.recipe import Recipe
 
     try:
-        return Recipe.from_dict(directory.read("recipe.json"))
+        return Recipe.from_run(directory.read("recipe.json"))
     except (ValueError, TypeError) as error:
         raise CommandError(f"{directory.path / 'recipe.json'} is damaged: {error}") from error
 
@@ -131,7 +132,7 @@ def _train(directory: Any, recipe: Any) -> None:
 
 
 def _about(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What was asked for, as run.json keeps it; every problem of the command line at once."""
+    """The options, as run.json keeps them; every problem of the command line at once."""
     from keras_transformer.training.data.corpus_options import Corpus
     from keras_transformer.training.recipe import Recipe
 
@@ -141,12 +142,12 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
     except ValueError as error:
         problems.append(str(error))
     try:
-        Recipe.for_corpus(LARGE, **_said(arguments))
+        Recipe.for_corpus(LARGE, **_overrides(arguments))
     except ValueError as error:
         problems.append(str(error))
     if problems:
         raise CommandError("; ".join(problems))
-    return {**about, "recipe": _said(arguments)}
+    return {**about, "recipe": _overrides(arguments)}
 
 
 def _corpus(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -159,9 +160,11 @@ def _corpus(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _said(arguments: argparse.Namespace) -> dict[str, Any]:
-    said = {name: getattr(arguments, name) for name in RECIPE_HELP if getattr(arguments, name) is not None}
-    return {**said, **({"joint": False} if arguments.separate else {})}
+def _overrides(arguments: argparse.Namespace) -> dict[str, Any]:
+    overrides = {
+        name: getattr(arguments, name) for name in RECIPE_HELP if getattr(arguments, name) is not None
+    }
+    return {**overrides, **({"joint": False} if arguments.separate else {})}
 
 
 def _refuse(arguments: argparse.Namespace) -> None:
@@ -197,8 +200,8 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
             raise CommandError(remedy)
     try:
         training, valid = corpus.read()
-        usual = {"precision": fastest_precision(), **corpus.usual()}
-        prepare(directory, about, training, valid, corpus.rules(), about["recipe"], _tell, usual)
+        defaults = {"precision": fastest_precision(), **corpus.recipe_defaults()}
+        prepare(directory, about, training, valid, corpus.rules(), about["recipe"], _tell, defaults)
     except ValueError as error:  # a corpus, a rule, a vocabulary: each says what it needs
         raise CommandError(f"{error}. {remedy}" if remedy else str(error)) from error
 

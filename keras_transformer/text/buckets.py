@@ -28,19 +28,19 @@ class Bucket(NamedTuple):
 class BatchPlan:
     """Which pairs make up which batch. lengths (N, 2) are the tokens of source and target of each pair."""
 
-    def __init__(self, lengths: Lengths, tokens: int, seed: int = 0, shapes: int = 32) -> None:
-        """`tokens` bounds rows x length of the longer side of a batch; at most `shapes` buckets."""
+    def __init__(self, lengths: Lengths, batch_tokens: int, seed: int = 0, shapes: int = 32) -> None:
+        """`batch_tokens` bounds rows x length of the longer side of a batch; at most `shapes` buckets."""
         self.seed = seed
         longest = int(lengths.max())
-        if tokens < longest:
+        if batch_tokens < longest:
             raise ValueError(
-                f"a batch of {tokens} tokens cannot hold the longest sentence, which has {longest}. "
+                f"a batch of {batch_tokens} tokens cannot hold the longest sentence, which has {longest}. "
                 f"Allow {longest} tokens or more, or cut the sentences."
             )
         # with more buckets than batches in an epoch, pairs would wait for many epochs
-        shapes = max(1, min(shapes, int(lengths.max(axis=1).sum()) // tokens))
+        shapes = max(1, min(shapes, int(lengths.max(axis=1).sum()) // batch_tokens))
         distinct, counts, which = _distinct(lengths)
-        self.buckets, bucket_of = _buckets(distinct, counts, tokens, shapes)
+        self.buckets, bucket_of = _buckets(distinct, counts, batch_tokens, shapes)
         self._bucket_of = bucket_of.astype(np.uint8)[which]  # MOST_BANDS x MOST_BANDS at most
         padded = np.array([bucket[:2] for bucket in self.buckets])[bucket_of].sum(axis=1) @ counts
         self.padding = float(1 - lengths.sum() / padded)  # its share of an epoch's tokens, both sides
@@ -101,14 +101,16 @@ def _distinct(lengths: Lengths) -> tuple[Lengths, Indices, Indices]:
     return np.stack(np.divmod(keys, base), axis=1).astype(np.int32), counts, which
 
 
-def _buckets(distinct: Lengths, counts: Indices, tokens: int, shapes: int) -> tuple[list[Bucket], Indices]:
+def _buckets(
+    distinct: Lengths, counts: Indices, batch_tokens: int, shapes: int
+) -> tuple[list[Bucket], Indices]:
     """Bands of target length, and in each of them bands of source length, where they pad least."""
     grids = [_grid(distinct, counts, bands, shapes) for bands in range(1, min(shapes, MOST_BANDS) + 1)]
     grid = min(grids, key=lambda grid: _padded(distinct, counts, grid)[0])
     _, bucket_of = _padded(distinct, counts, grid)
     members = _summed(bucket_of, counts, len(grid))
     buckets = [
-        Bucket(source, target, min(tokens // max(source, target), max(1, count)))
+        Bucket(source, target, min(batch_tokens // max(source, target), max(1, count)))
         for (source, target), count in zip(grid, members.tolist(), strict=True)
     ]
     return buckets, bucket_of

@@ -4,36 +4,45 @@ B batch, T length, V vocabulary.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import keras
 from keras import ops
 
 from keras_transformer.layers.tensor import Tensor
+from keras_transformer.settings import current_names
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
-    """-sum over v of q(v) log p(v), where q gives 1 - smoothing to the label and spreads the rest over all V.
+    """-sum over v of q(v) log p(v), where q gives 1 - label_smoothing to the label
+    and spreads the rest over all V.
 
     Labels (B, T), logits (B, T, V). Label 0 is padding and counts for nothing: neither in the sum nor, as
     the model's output carries the mask that Keras looks for, in the number of tokens of the mean.
     """
 
-    def __init__(self, smoothing: float = 0.1, name: str = "cross_entropy", **kwargs: Any) -> None:
+    def __init__(self, label_smoothing: float = 0.1, name: str = "cross_entropy", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
-        if not 0 <= smoothing < 1:
-            raise ValueError(f"smoothing must be at least 0 and below 1; got {smoothing}.")
-        self.smoothing = smoothing
+        if not 0 <= label_smoothing < 1:
+            raise ValueError(f"label_smoothing must be at least 0 and below 1; got {label_smoothing}.")
+        self.label_smoothing = label_smoothing
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        return smoothed_cross_entropy(y_true, y_pred, ops.convert_to_tensor(self.smoothing, dtype="float32"))
+        return smoothed_cross_entropy(
+            y_true, y_pred, ops.convert_to_tensor(self.label_smoothing, dtype="float32")
+        )
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "smoothing": self.smoothing}
+        return {**super().get_config(), "label_smoothing": self.label_smoothing}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Read what `get_config` gave, in this version or an earlier one."""
+        return cls(**current_names(config))
 
 
-def smoothed_cross_entropy(labels: Tensor, logits: Tensor, smoothing: Tensor) -> Tensor:
+def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: Tensor) -> Tensor:
     """(B, T), (B, T, V) -> the loss of each token (B, T), 0 where the label is padding.
 
     Its gradient is written by hand: it keeps the logits and a number a token, and computes the
@@ -43,11 +52,13 @@ def smoothed_cross_entropy(labels: Tensor, logits: Tensor, smoothing: Tensor) ->
 
     @ops.custom_gradient
     def of(logits: Tensor) -> Any:
-        loss, normaliser = _loss(labels, logits, smoothing)
+        loss, normaliser = _loss(labels, logits, label_smoothing)
 
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
             # PyTorch passes upstream by name, behind what `of` was called with; the others pass it alone
-            return _gradient(labels, logits, smoothing, normaliser, args[0] if upstream is None else upstream)
+            return _gradient(
+                labels, logits, label_smoothing, normaliser, args[0] if upstream is None else upstream
+            )
 
         return loss, gradient
 
@@ -68,26 +79,26 @@ def _under_xla(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_under_xla
-def _loss(labels: Tensor, logits: Tensor, smoothing: Tensor) -> tuple[Tensor, Tensor]:
+def _loss(labels: Tensor, logits: Tensor, label_smoothing: Tensor) -> tuple[Tensor, Tensor]:
     """-> loss (B, T), log of the sum of exp(logits) (B, T, 1)."""
     logits = ops.cast(logits, "float32")
     normaliser = ops.logsumexp(logits, axis=-1, keepdims=True)
-    loss = ops.sum(_expected(labels, logits, smoothing) * (normaliser - logits), axis=-1)
+    loss = ops.sum(_expected(labels, logits, label_smoothing) * (normaliser - logits), axis=-1)
     return ops.where(labels == 0, 0.0, loss), normaliser
 
 
 @_under_xla
 def _gradient(
-    labels: Tensor, logits: Tensor, smoothing: Tensor, normaliser: Tensor, upstream: Tensor
+    labels: Tensor, logits: Tensor, label_smoothing: Tensor, normaliser: Tensor, upstream: Tensor
 ) -> Tensor:
     """What comes back for each loss (B, T) -> for each logit: probability - expected, times that."""
     probability = ops.exp(ops.cast(logits, "float32") - normaliser)
     upstream = ops.where(labels == 0, 0.0, upstream)[..., None]
-    return ops.cast((probability - _expected(labels, logits, smoothing)) * upstream, logits.dtype)
+    return ops.cast((probability - _expected(labels, logits, label_smoothing)) * upstream, logits.dtype)
 
 
-def _expected(labels: Tensor, logits: Tensor, smoothing: Tensor) -> Tensor:
+def _expected(labels: Tensor, logits: Tensor, label_smoothing: Tensor) -> Tensor:
     """q, (B, T, V); under XLA it never exists in memory."""
     vocabulary = ops.shape(logits)[-1]
-    spread = smoothing / ops.cast(vocabulary, "float32")
-    return ops.where(labels[..., None] == ops.arange(vocabulary), 1.0 - smoothing + spread, spread)
+    spread = label_smoothing / ops.cast(vocabulary, "float32")
+    return ops.where(labels[..., None] == ops.arange(vocabulary), 1.0 - label_smoothing + spread, spread)

@@ -1,4 +1,4 @@
-"""What a training run does, all of it said: a recipe. What depends on the corpus' size follows from it."""
+"""The recipe: every option of a training run. Defaults may depend on the size of the corpus."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from keras_transformer.models.network import PRESETS, Network
-from keras_transformer.settings import Settings
+from keras_transformer.settings import Settings, current_names
 from keras_transformer.text.tokenizer_training import FEWEST_PIECES
 from keras_transformer.training.history import best
 
@@ -14,11 +14,11 @@ SCHEDULES = ("cosine", "inverse-sqrt")
 PRECISIONS = ("float32", "bfloat16")
 TOKENIZERS = ("bpe", "unigram")
 MAX_STEPS = 10_000_000  # a hundred times what the paper's large model takes, and more
-MAX_TOKENS = 2**20  # of a batch
+MAX_BATCH_TOKENS = 2**20  # of a batch
 MAX_ACCUMULATED = 10_000  # batches of a step
 MAX_AVERAGED = 1000  # validations, of each of which a checkpoint is kept
 MAX_PIECES = 2**18  # more than the vocabularies that serve 200 languages have
-MAX_PEAK = 10.0
+MAX_PEAK_LEARNING_RATE = 10.0
 
 
 @dataclass(frozen=True)
@@ -29,22 +29,22 @@ class Recipe(Settings):
     dropout: float = 0.3
     attention_dropout: float = 0.0
     inner_dropout: float = 0.0
-    piece_dropout: float = 0.0  # share of the joints of pieces left out, anew each time a pair is seen
+    bpe_dropout: float = 0.0  # share of the merges of BPE skipped, anew each time a pair is seen
     both_ways: float = 0.0  # share of the steps, the first ones, that see every pair in both directions
     tokenizer: str = "bpe"
     joint: bool = True
-    vocabulary: int | None = None  # None: 8,000, or as many as the corpus supports
+    vocabulary_size: int | None = None  # None: 8,000, or as many as the corpus supports
     max_tokens: int = 128  # longer sentences are cut there in training
-    tokens: int = 8192  # in a step, padding included, of the longer side
-    accumulate: int = 1  # micro-batches in a step
+    batch_tokens: int = 8192  # in a batch, padding included, of the longer side
+    gradient_accumulation_steps: int = 1  # batches in a step
     steps: int = 10_000
     schedule: str = "cosine"
-    peak: float = 5e-3
-    warm_up: int = 1000
-    smoothing: float = 0.1
-    clip: float = 1.0  # the norm of the gradients; 0 is none
-    average: float = 0.998  # decay of the moving average of the weights; 0 is none
-    average_last: int = 0  # the mean of the weights at so many last validations instead; 0 is none
+    peak_learning_rate: float = 5e-3
+    warmup_steps: int = 1000
+    label_smoothing: float = 0.1
+    clip_norm: float = 1.0  # largest norm of the gradients; 0 is none
+    ema_decay: float = 0.998  # decay of the moving average of the weights; 0 is none
+    average_checkpoints: int = 0  # the mean of the weights at so many last validations instead; 0 is none
     validate_every: int = 250
     patience: int = 0  # validations without a better one before the run stops; 0 is never
     precision: str = "float32"
@@ -61,29 +61,29 @@ class Recipe(Settings):
             )
             if getattr(self, name) not in choices
         ]
-        problems += self._not_whole(1, "max_tokens", most=Network.max_length)
-        problems += self._not_whole(1, "tokens", most=MAX_TOKENS)
-        problems += self._not_whole(1, "accumulate", most=MAX_ACCUMULATED)
-        problems += self._not_whole(1, "steps", "warm_up", "validate_every", most=MAX_STEPS)
-        problems += self._not_whole(0, "patience", most=MAX_STEPS)
-        problems += self._not_whole(0, "average_last", most=MAX_AVERAGED)
-        problems += self._not_whole(0, "seed", most=2**32 - 1)
-        if self.vocabulary is not None:
-            problems += self._not_whole(FEWEST_PIECES, "vocabulary", most=MAX_PIECES)
+        problems += self._not_whole(1, "max_tokens", maximum=Network.max_length)
+        problems += self._not_whole(1, "batch_tokens", maximum=MAX_BATCH_TOKENS)
+        problems += self._not_whole(1, "gradient_accumulation_steps", maximum=MAX_ACCUMULATED)
+        problems += self._not_whole(1, "steps", "warmup_steps", "validate_every", maximum=MAX_STEPS)
+        problems += self._not_whole(0, "patience", maximum=MAX_STEPS)
+        problems += self._not_whole(0, "average_checkpoints", maximum=MAX_AVERAGED)
+        problems += self._not_whole(0, "seed", maximum=2**32 - 1)
+        if self.vocabulary_size is not None:
+            problems += self._not_whole(FEWEST_PIECES, "vocabulary_size", maximum=MAX_PIECES)
         problems += self._not_shares(
             "dropout",
             "attention_dropout",
             "inner_dropout",
-            "piece_dropout",
+            "bpe_dropout",
             "both_ways",
-            "smoothing",
-            "average",
+            "label_smoothing",
+            "ema_decay",
         )
-        if not _is_number(self.clip) or not 0 <= self.clip < math.inf:
-            problems.append(f"clip must be at least 0 and finite; got {self.clip!r}")
-        if self.piece_dropout and self.tokenizer != "bpe":
+        if not _is_number(self.clip_norm) or not 0 <= self.clip_norm < math.inf:
+            problems.append(f"clip_norm must be at least 0 and finite; got {self.clip_norm!r}")
+        if self.bpe_dropout and self.tokenizer != "bpe":
             problems.append(
-                f"piece_dropout leaves out joints, which only bpe has; got {self.piece_dropout!r} and "
+                f"bpe_dropout skips merges, which only bpe has; got {self.bpe_dropout!r} and "
                 f"{self.tokenizer!r}"
             )
         if self.both_ways and not self.joint:
@@ -91,37 +91,67 @@ class Recipe(Settings):
                 "both_ways puts each language on either side, which needs one vocabulary for both; "
                 f"got {self.both_ways!r} and two"
             )
-        if self.average and self.average_last:
+        if self.ema_decay and self.average_checkpoints:
             problems.append(
-                "average and average_last are two ways to average: leave one out; "
-                f"got {self.average} and {self.average_last}"
+                "ema_decay and average_checkpoints are two ways to average: leave one out; "
+                f"got {self.ema_decay} and {self.average_checkpoints}"
             )
-        if not _is_number(self.peak) or not 0 < self.peak <= MAX_PEAK:
-            problems.append(f"peak must be above 0 and at most {MAX_PEAK:g}; got {self.peak!r}")
-        if self.tokens < self.max_tokens:
+        if (
+            not _is_number(self.peak_learning_rate)
+            or not 0 < self.peak_learning_rate <= MAX_PEAK_LEARNING_RATE
+        ):
             problems.append(
-                f"a step of {self.tokens} tokens cannot hold a sentence of max_tokens={self.max_tokens}"
+                f"peak_learning_rate must be above 0 and at most {MAX_PEAK_LEARNING_RATE:g}; "
+                f"got {self.peak_learning_rate!r}"
             )
-        if self.schedule == "cosine" and self.warm_up > self.steps:
-            problems.append(f"warm_up must be at most steps; got {self.warm_up} and {self.steps}")
+        if self.batch_tokens < self.max_tokens:
+            problems.append(
+                f"batch_tokens={self.batch_tokens} cannot hold a sentence of max_tokens={self.max_tokens}"
+            )
+        if self.schedule == "cosine" and self.warmup_steps > self.steps:
+            problems.append(f"warmup_steps must be at most steps; got {self.warmup_steps} and {self.steps}")
         if problems:
             raise ValueError("; ".join(problems))
 
     @classmethod
-    def for_corpus(cls, pairs: int, usual: Mapping[str, Any] | None = None, **said: Any) -> Self:
-        """The defaults for so many pairs, but for what is usual for this corpus, and for what was said."""
-        usual, other = dict(usual or {}), {"average": 0.0} if said.get("average_last") else {}
-        if not said.get("joint", True):
-            other["both_ways"] = 0.0
-        if "steps" in said:  # what hangs on their usual number follows the one that was said
-            usual = {
-                name: value for name, value in usual.items() if name not in ("warm_up", "validate_every")
+    def for_corpus(cls, pairs: int, defaults: Mapping[str, Any] | None = None, **overrides: Any) -> Self:
+        """Settle the recipe of a corpus.
+
+        Args:
+            pairs: Number of pairs to train on; the general defaults follow from it.
+            defaults: Fields that differ for this corpus.
+            **overrides: Fields that the user set. They win over every default.
+
+        Raises:
+            ValueError: A field is unknown or out of range; every problem is named.
+        """
+        defaults = dict(defaults or {})
+        implied = {"ema_decay": 0.0} if overrides.get("average_checkpoints") else {}
+        if not overrides.get("joint", True):
+            implied["both_ways"] = 0.0
+        if "steps" in overrides:  # these two defaults belong to the default number of steps
+            defaults = {
+                name: value
+                for name, value in defaults.items()
+                if name not in ("warmup_steps", "validate_every")
             }
-        chosen = {**_by_size(pairs), **usual, **other, **said}
+        chosen = {**_by_size(pairs), **defaults, **implied, **overrides}
         steps = chosen["steps"]
-        chosen.setdefault("warm_up", max(1, min(1000, steps // 4)))
+        chosen.setdefault("warmup_steps", max(1, min(1000, steps // 4)))
         chosen.setdefault("validate_every", max(1, steps // 16))
         return cls.from_dict(chosen)
+
+    @classmethod
+    def from_run(cls, values: Any) -> Self:
+        """Read the content of a recipe.json, which an earlier version may have written.
+
+        Raises:
+            ValueError: A field is unknown or out of range.
+            TypeError: The content is not an object.
+        """
+        if not isinstance(values, dict):
+            raise TypeError(f"it holds {values!r:.40}, not an object")
+        return cls.from_dict(current_names(values))
 
     def network(self) -> Network:
         """What is trained."""
@@ -143,13 +173,13 @@ class Recipe(Settings):
 
 #: The phrasebook has a small, regular grammar and no sentence twice: words for pieces, no dropout, few steps.
 PHRASEBOOK: dict[str, Any] = {
-    "vocabulary": 3400,
+    "vocabulary_size": 3400,
     "dropout": 0.0,
-    "tokens": 4096,
+    "batch_tokens": 4096,
     "steps": 320,
-    "warm_up": 80,
+    "warmup_steps": 80,
     "validate_every": 80,
-    "average": 0.99,
+    "ema_decay": 0.99,
     "both_ways": 0.0,
 }
 
@@ -161,7 +191,12 @@ def _is_number(value: Any) -> bool:
 def _by_size(pairs: int) -> dict[str, Any]:
     """Small corpora: more dropout, smaller steps, both directions at first: docs/decisions/recipe.md."""
     if pairs < 50_000:
-        return {"dropout": 0.3, "tokens": 4096, "steps": min(9000, max(1000, pairs // 2)), "both_ways": 0.33}
+        return {
+            "dropout": 0.3,
+            "batch_tokens": 4096,
+            "steps": min(9000, max(1000, pairs // 2)),
+            "both_ways": 0.33,
+        }
     if pairs < 500_000:
         return {"dropout": 0.15, "steps": 10_000}
     return {"dropout": 0.1, "steps": 50_000}

@@ -22,8 +22,9 @@ from typing import Any
 
 from keras_transformer import __version__
 from keras_transformer.files import Synced, read_json, write_whole
+from keras_transformer.settings import current_names
 from keras_transformer.text.corpus import Pair
-from keras_transformer.training.data.corpus_options import SAID, wrong_types
+from keras_transformer.training.data.corpus_options import CORPUS_FIELDS, wrong_types
 
 FORMAT = 1
 LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # of a process that got no further
@@ -99,9 +100,9 @@ class Run:
         lacking = [name for name, kind in ASKED.items() if not isinstance(about.get(name), kind)]
         if lacking:
             raise self._damaged("run.json", f"it does not say {', '.join(lacking)}", BEGIN_AGAIN)
-        said = list(about["corpus"])
-        if sorted(said) != sorted(SAID):
-            why = f"its corpus must say {', '.join(SAID)}; it says {', '.join(said) or 'nothing'}"
+        names = list(about["corpus"])
+        if sorted(names) != sorted(CORPUS_FIELDS):
+            why = f"its corpus must say {', '.join(CORPUS_FIELDS)}; it says {', '.join(names) or 'nothing'}"
             raise self._damaged("run.json", why, BEGIN_AGAIN)
         wrong = wrong_types(about["corpus"])
         versions = about.get("versions", {})
@@ -109,7 +110,7 @@ class Run:
             wrong.append(f"versions must be texts by their names; got {versions!r:.40}")
         if wrong:
             raise self._damaged("run.json", "; ".join(wrong), BEGIN_AGAIN)
-        return about
+        return {**about, "recipe": current_names(about["recipe"])}
 
     @contextmanager
     def lock(self) -> Iterator[None]:

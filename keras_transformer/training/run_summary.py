@@ -50,7 +50,7 @@ def _of_run(run: Run) -> dict[str, Any]:
         "pairs": cleaning and {name: cleaning[name] for name in ("read", "kept")},
         "network": network,
         "scores": best(history),
-        "recipe": recipe,
+        "recipe": settled and settled.as_dict(),
         "versions": about.get("versions"),
         "files": sizes(run.path),
     }
@@ -58,7 +58,7 @@ def _of_run(run: Run) -> dict[str, Any]:
 
 def _settled(run: Run, recipe: dict[str, Any]) -> Recipe:
     try:
-        return Recipe.from_dict(recipe)
+        return Recipe.from_run(recipe)
     except (ValueError, TypeError) as error:
         raise FactsError(f"{run.path / 'recipe.json'} is damaged: {error}") from error
 
@@ -133,7 +133,7 @@ def described(network: Network, source_vocabulary: int, target_vocabulary: int |
 
 
 def _domain(corpus: dict[str, Any]) -> str:
-    """What the texts are, as far as it was said: the phrasebook, or the names of the files."""
+    """What the texts are, as far as is known: the phrasebook, or the names of the files."""
     if corpus["phrasebook"]:
         return f"the phrasebook {corpus['phrasebook']}"
     return ", ".join([*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])])
@@ -150,8 +150,8 @@ def sizes(directory: Path) -> dict[str, int]:
 
 def _check(run: Run, file: str, numbers: Any, *names: str) -> None:
     """Whether the numbers of these names are there."""
-    said = numbers if isinstance(numbers, dict) else {}
-    lacking = [name for name in names if not isinstance(said.get(name), int | float)]
+    values = numbers if isinstance(numbers, dict) else {}
+    lacking = [name for name in names if not isinstance(values.get(name), int | float)]
     if lacking:
         raise FactsError(
             f"{run.path / file} is damaged: in {numbers!r:.40} there is no number {', '.join(lacking)}."

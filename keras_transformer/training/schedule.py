@@ -1,64 +1,85 @@
 """How the learning rate rises and falls. Every schedule warms up in a straight line to its peak.
 
-A step is `every` batches: an optimizer that accumulates gradients hands over the batches that are done.
+A step is `gradient_accumulation_steps` batches: an optimizer that accumulates gradients passes the number of
+batches that are done.
 """
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import keras
 from keras import ops
 
 from keras_transformer.layers.tensor import Tensor
+from keras_transformer.settings import current_names
 
 
 class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
-    """Step 1 to warm_up: peak x step / warm_up; from there peak x what `decay` says."""
+    """Step 1 to warmup_steps: peak x step / warmup_steps; from there peak x what `decay` says."""
 
-    def __init__(self, peak: float, warm_up: int, every: int = 1) -> None:
+    def __init__(
+        self, peak_learning_rate: float, warmup_steps: int, gradient_accumulation_steps: int = 1
+    ) -> None:
         super().__init__()
-        if not peak > 0 or warm_up < 1:  # "not >" and not "<=": NaN is refused too
-            raise ValueError(f"peak must be above 0 and warm_up at least 1; got {peak} and {warm_up}.")
-        self.peak = peak
-        self.warm_up = warm_up
-        self.every = every
+        if not peak_learning_rate > 0 or warmup_steps < 1:  # "not >" and not "<=": NaN is refused too
+            raise ValueError(
+                "peak_learning_rate must be above 0 and warmup_steps at least 1; "
+                f"got {peak_learning_rate} and {warmup_steps}."
+            )
+        self.peak_learning_rate = peak_learning_rate
+        self.warmup_steps = warmup_steps
+        self.gradient_accumulation_steps = gradient_accumulation_steps
 
     def __call__(self, step: Tensor) -> Tensor:
-        step = ops.cast(step // self.every, "float32") + 1.0  # Keras counts what is done
-        return self.peak * ops.where(step < self.warm_up, step / self.warm_up, self.decay(step))
+        done = ops.cast(step // self.gradient_accumulation_steps, "float32")  # Keras counts from 0
+        step = done + 1.0
+        rises, falls = step / self.warmup_steps, self.decay(step)
+        return self.peak_learning_rate * ops.where(step < self.warmup_steps, rises, falls)
 
     def decay(self, step: Tensor) -> Tensor:
         """The share of the peak at a step past the warm-up."""
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        return {"peak": self.peak, "warm_up": self.warm_up, "every": self.every}
+        return {
+            "peak_learning_rate": self.peak_learning_rate,
+            "warmup_steps": self.warmup_steps,
+            "gradient_accumulation_steps": self.gradient_accumulation_steps,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Read what `get_config` gave, in this version or an earlier one."""
+        return cls(**current_names(config))
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class InverseSquareRoot(WarmUp):
-    """The paper's schedule, named by its peak: peak x sqrt(warm_up / step).
+    """The paper's schedule, named by its peak: peak x sqrt(warmup_steps / step).
 
-    The paper's own formula, width^-0.5 min(step^-0.5, step x warm_up^-1.5), peaks at (width x warm_up)^-0.5.
+    The paper's own formula, width^-0.5 min(step^-0.5, step x warmup_steps^-1.5), peaks at
+    (width x warmup_steps)^-0.5.
     """
 
     def decay(self, step: Tensor) -> Tensor:
-        return ops.sqrt(self.warm_up / step)
+        return ops.sqrt(self.warmup_steps / step)
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Cosine(WarmUp):
-    """Half a cosine from the peak down to 0 at step `steps`; only the peak where warm_up is steps."""
+    """Half a cosine from the peak down to 0 at step `steps`; only the peak where warmup_steps is steps."""
 
-    def __init__(self, peak: float, warm_up: int, steps: int, every: int = 1) -> None:
-        super().__init__(peak, warm_up, every)
-        if steps < warm_up:
-            raise ValueError(f"steps must be at least warm_up; got {steps} and {warm_up}.")
+    def __init__(
+        self, peak_learning_rate: float, warmup_steps: int, steps: int, gradient_accumulation_steps: int = 1
+    ) -> None:
+        super().__init__(peak_learning_rate, warmup_steps, gradient_accumulation_steps)
+        if steps < warmup_steps:
+            raise ValueError(f"steps must be at least warmup_steps; got {steps} and {warmup_steps}.")
         self.steps = steps
 
     def decay(self, step: Tensor) -> Tensor:
-        steps = max(self.steps - self.warm_up, 1)
-        done = ops.minimum((step - self.warm_up) / steps, 1.0)
+        steps = max(self.steps - self.warmup_steps, 1)
+        done = ops.minimum((step - self.warmup_steps) / steps, 1.0)
         return 0.5 * (1.0 + ops.cos(math.pi * done))
 
     def get_config(self) -> dict[str, Any]:

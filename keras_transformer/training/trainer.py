@@ -68,7 +68,8 @@ class Trainer:
         self.model.compile(
             optimizer(recipe),
             LabelSmoothedCrossEntropy(
-                recipe.smoothing, reduction="sum" if recipe.accumulate > 1 else "sum_over_batch_size"
+                recipe.label_smoothing,
+                reduction="sum" if recipe.gradient_accumulation_steps > 1 else "sum_over_batch_size",
             ),
             jit_compile=False,  # on a CPU, XLA makes a training step slower; the loss alone is under it
         )
@@ -89,15 +90,16 @@ class Trainer:
         recipe = self.recipe
         if not recipe.is_over(self.history):
             store, plan, _ = self.stages[-1]
-            tokens = store.lengths()[:, 1].sum() / plan.batches_per_epoch() * recipe.accumulate
-            bar = ProgressBar(recipe.steps, self.step, float(tokens), recipe.accumulate)
-            callbacks = [FiniteLoss(self.step, recipe.accumulate), bar, Keeper(self, bar)]
-            if not recipe.average_last:
-                average = MovingAverage(self.averaged, recipe.average, self.step, recipe.accumulate)
+            accumulated = recipe.gradient_accumulation_steps
+            tokens = store.lengths()[:, 1].sum() / plan.batches_per_epoch() * accumulated
+            bar = ProgressBar(recipe.steps, self.step, float(tokens), accumulated)
+            callbacks = [FiniteLoss(self.step, accumulated), bar, Keeper(self, bar)]
+            if not recipe.average_checkpoints:
+                average = MovingAverage(self.averaged, recipe.ema_decay, self.step, accumulated)
                 callbacks.insert(1, average)
             self.model.fit(
-                feed(self.stages, self.tokenizer.bos_id, self.step, recipe.accumulate),
-                steps_per_epoch=(recipe.steps - self.step) * recipe.accumulate,
+                feed(self.stages, self.tokenizer.bos_id, self.step, accumulated),
+                steps_per_epoch=(recipe.steps - self.step) * accumulated,
                 shuffle=False,
                 verbose=0,
                 callbacks=callbacks,
@@ -107,8 +109,8 @@ class Trainer:
     def keep(self, step: int, training_loss: float) -> dict[str, float]:
         """Score the average; keep it if it is the best so far; then the state of the whole run, last."""
         self.step = step
-        if self.recipe.average_last:
-            self._average_last()
+        if self.recipe.average_checkpoints:
+            self._average_checkpoints()
         scores = {"step": self.step, "training_loss": training_loss, **self.validation.scores()}
         if not np.isfinite(scores["loss"]):  # the last update spoiled the weights: they are not kept
             raise diverged("the held-out loss", scores["loss"], step)
@@ -132,14 +134,15 @@ class Trainer:
     def _save_checkpoint(self) -> None:
         path = self.run.checkpoints / f"step-{self.step:09d}.npz"
         checkpoint.save(path, self._variables(), {"step": self.step, "history": self.history})
-        for old in checkpoint.kept(self.run.checkpoints)[: -max(KEPT_CHECKPOINTS, self.recipe.average_last)]:
+        count = max(KEPT_CHECKPOINTS, self.recipe.average_checkpoints)
+        for old in checkpoint.kept(self.run.checkpoints)[:-count]:
             old.unlink()
 
-    def _average_last(self) -> None:
+    def _average_checkpoints(self) -> None:
         """The mean of the weights as they are and as the checkpoints before have them."""
         places = {id(variable): place for place, variable in enumerate(self.model.variables)}
         weights = self.model.trainable_variables
-        before = checkpoint.kept(self.run.checkpoints)[::-1][: self.recipe.average_last - 1]
+        before = checkpoint.kept(self.run.checkpoints)[::-1][: self.recipe.average_checkpoints - 1]
         states = chain(
             [[weight.numpy() for weight in weights]],
             (checkpoint.read(path, [places[id(weight)] for weight in weights]) for path in before),
@@ -164,8 +167,8 @@ class Trainer:
 def diverged(what: str, loss: float, step: int) -> TrainingError:
     """The end of a run whose loss is no longer a number."""
     return TrainingError(
-        f"{what} is {loss} at step {step}. Begin a new run with a lower --peak, a longer --warm-up, or "
-        "--precision float32; this one is as it was at its last checkpoint."
+        f"{what} is {loss} at step {step}. Begin a new run with a lower --peak-learning-rate, more "
+        "--warmup-steps, or --precision float32; this one is as it was at its last checkpoint."
     )
 
 
@@ -189,14 +192,15 @@ class Keeper(keras.callbacks.Callback):
     def __init__(self, trainer: Trainer, bar: ProgressBar) -> None:
         super().__init__()
         self.trainer, self.bar = trainer, bar
-        self.batches = trainer.step * trainer.recipe.accumulate  # that were trained on before
+        # those that were trained on before
+        self.batches = trainer.step * trainer.recipe.gradient_accumulation_steps
         self.log = trainer.run.tensorboard
         with _failures_told(self.log):
             self.writer = tf.summary.create_file_writer(str(self.log))
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         recipe = self.trainer.recipe
-        step, rest = divmod(self.batches + batch + 1, recipe.accumulate)
+        step, rest = divmod(self.batches + batch + 1, recipe.gradient_accumulation_steps)
         if not rest and (step % recipe.validate_every == 0 or step == recipe.steps):
             self._keep(step, float((logs or {})["loss"]))
             self.model.reset_metrics()  # the loss of the next period is its own
@@ -229,16 +233,18 @@ def _failures_told(log: Path) -> Iterator[None]:
 
 def optimizer(recipe: Recipe) -> keras.optimizers.Optimizer:
     """Adam with the paper's constants."""
+    accumulated = recipe.gradient_accumulation_steps
+    rise = recipe.peak_learning_rate, recipe.warmup_steps
     schedule = (
-        Cosine(recipe.peak, recipe.warm_up, recipe.steps, recipe.accumulate)
+        Cosine(*rise, recipe.steps, accumulated)
         if recipe.schedule == "cosine"
-        else InverseSquareRoot(recipe.peak, recipe.warm_up, recipe.accumulate)
+        else InverseSquareRoot(*rise, accumulated)
     )
     return Adam(
         schedule,
         beta_1=0.9,
         beta_2=0.98,
         epsilon=1e-9,
-        global_clipnorm=recipe.clip or None,
-        gradient_accumulation_steps=recipe.accumulate if recipe.accumulate > 1 else None,
+        global_clipnorm=recipe.clip_norm or None,
+        gradient_accumulation_steps=accumulated if accumulated > 1 else None,
     )

@@ -38,7 +38,7 @@ import os, signal, sys
 from pathlib import Path
 from export.golden_sentences import Chosen, SourceSentence
 from export.artifact.manifest import LearnedLengths
-from export.export_request import Origin, Request
+from export.export_request import ExportRequest, Origin
 from export.exporter import export_version
 from keras_transformer import TranslationModel
 
@@ -50,7 +50,7 @@ texts = [SourceSentence("Je suis étudiant."), SourceSentence("Merci.")]
 export_version(
     TranslationModel.load(sys.argv[1]),
     Path(sys.argv[2]),
-    Request(("ctranslate2",)),
+    ExportRequest(("ctranslate2",)),
     Chosen(texts, texts),
     Origin(None, None, LearnedLengths(0, 128, 0)),
     tell,

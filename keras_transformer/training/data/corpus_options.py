@@ -84,12 +84,12 @@ class Corpus:
         return cls(about["source_lang"], about["target_lang"], **corpus)
 
     def as_run(self) -> dict[str, Any]:
-        """For run.json: the files by the names that were said, and the directory where they were.
+        """For run.json: the files by the names that were given, and the directory where they were.
 
         The names alone go into exported models, where nobody's directories belong.
         """
         source_lang, target_lang = self.languages
-        corpus = {name: getattr(self, name) for name in SAID}
+        corpus = {name: getattr(self, name) for name in CORPUS_FIELDS}
         directory = str(Path.cwd())
         return {
             "source_lang": source_lang,
@@ -112,8 +112,8 @@ class Corpus:
         }
         return CleaningRules(**limits, drop_duplicates=not (self.keep_duplicates or self.phrasebook))
 
-    def usual(self) -> dict[str, Any]:
-        """What the recipe is for this corpus, where its size does not decide."""
+    def recipe_defaults(self) -> dict[str, Any]:
+        """Defaults of the recipe for this corpus, where its size does not decide."""
         if self.phrasebook:
             return PHRASEBOOK
         source_lang, target_lang = self.languages
@@ -137,7 +137,9 @@ def _is_by_language(file: str) -> bool:
     return file.removesuffix(".gz").endswith((".jsonl", ".tmx"))
 
 
-SAID = [field.name for field in fields(Corpus) if not field.name.endswith("_lang")]  # what as_run keeps
+CORPUS_FIELDS = [  # what as_run keeps
+    field.name for field in fields(Corpus) if not field.name.endswith("_lang")
+]
 FILES = ("source", "target", "pairs", "valid_source", "valid_target")
 TYPES: dict[str, type[Any] | UnionType] = {
     "phrasebook": str | None,

@@ -20,27 +20,29 @@ WEIGHTS = tf.TensorSpec((None, None), tf.float32)
 EXAMPLE = ({"source": IDS, "target": IDS}, IDS)
 
 
-def feed(stages: Sequence[Stage], start_id: int, start: int = 0, accumulate: int = 1) -> Any:
+def feed(stages: Sequence[Stage], start_id: int, start: int = 0, gradient_accumulation_steps: int = 1) -> Any:
     """-> a Dataset of ({"source", "target"}, labels), from step `start` on to the end of the last stage.
 
-    With accumulate > 1 a step is so many batches, and each comes with weights: for a loss that is summed,
-    they make the mean of the batches' gradients the gradient of the mean over all tokens of the step,
-    however unevenly the batches share them.
+    With gradient_accumulation_steps > 1 a step is so many batches, and each comes with weights: for a loss
+    that is summed, they make the mean of the batches' gradients the gradient of the mean over all tokens of
+    the step, however unevenly the batches share them.
     """
 
     def elements() -> Iterator[Any]:
         done = start
         for store, plan, steps in stages:
-            planned = plan.batches(done * accumulate)
+            planned = plan.batches(done * gradient_accumulation_steps)
             for _ in count() if steps is None else range(done, steps):
-                group = [example(store, start_id, *batch) for batch in islice(planned, accumulate)]
+                group = [
+                    example(store, start_id, *batch) for batch in islice(planned, gradient_accumulation_steps)
+                ]
                 tokens = sum(np.count_nonzero(labels) for _, labels in group)
                 for inputs, labels in group:
-                    weights = ((labels != 0) * (accumulate / tokens)).astype(np.float32)
-                    yield (inputs, labels) if accumulate == 1 else (inputs, labels, weights)
+                    weights = ((labels != 0) * (gradient_accumulation_steps / tokens)).astype(np.float32)
+                    yield (inputs, labels) if gradient_accumulation_steps == 1 else (inputs, labels, weights)
             done = max(0, done - (steps or 0))
 
-    signature = EXAMPLE if accumulate == 1 else (*EXAMPLE, WEIGHTS)
+    signature = EXAMPLE if gradient_accumulation_steps == 1 else (*EXAMPLE, WEIGHTS)
     return tf.data.Dataset.from_generator(elements, output_signature=signature).prefetch(2)
 
 

@@ -18,7 +18,7 @@ from keras_transformer.training.run_directory import Run
 
 SPOOL = "corpus.jsonl"
 SAMPLES = 16  # how often a corpus is cut into pieces when that is left to chance
-HELD_OUT_SHARE, HELD_OUT_MOST = 50, 1000  # one source text in fifty, a thousand at most
+HELD_OUT_SHARE, MAX_HELD_OUT = 50, 1000  # one source text in fifty, a thousand at most
 
 Tell = Callable[[str], None]
 
@@ -29,16 +29,17 @@ def prepare(
     training: Iterable[Pair],
     valid: Iterable[Pair] | None,
     rules: CleaningRules,
-    said: dict[str, Any],
+    overrides: dict[str, Any],
     tell: Tell,
-    usual: dict[str, Any] | None = None,
+    defaults: dict[str, Any] | None = None,
 ) -> Recipe:
     """Everything that training reads. The recipe is written last: with it, a run is prepared.
 
     The corpus is read once and spooled to disk, so that a pipe will do and memory does not matter. Without
     `valid`, one source text in fifty is held out, with its first translation: the same source is never on
     both sides. Pairs in `valid` are taken as they are, and it is told how many of their sources are trained
-    on. `said` are the fields of the recipe that the user said.
+    on. `overrides` are the fields of the recipe that the user set, `defaults` those
+    that differ for this corpus (Recipe.for_corpus).
     """
     for left in run.path.glob(f".{run.tokenizer.name}-*"):
         shutil.rmtree(left, ignore_errors=True)  # by a preparation that was killed
@@ -63,18 +64,18 @@ def prepare(
             "both are needed. Give more pairs, or files of your own with --valid-source and --valid-target."
         )
     run.write_pairs("valid.jsonl", validation)
-    recipe = Recipe.for_corpus(count, usual, **said)
+    recipe = Recipe.for_corpus(count, defaults, **overrides)
     tell(f"{count:,} pairs to train on, {len(validation):,} held out for scores")
 
     def trained_on() -> Iterator[Pair]:
         return (pair for pair in run.read_pairs(SPOOL) if pair.source not in held_out.pairs)
 
-    models = learn(trained_on(), recipe.vocabulary, recipe.tokenizer, recipe.joint, beside=run.path)
+    models = learn(trained_on(), recipe.vocabulary_size, recipe.tokenizer, recipe.joint, beside=run.path)
     tokenizer = Tokenizer(models, about["source_lang"], about["target_lang"])
     _check_checkpoints(run, tokenizer)
     shutil.rmtree(run.tokenizer, ignore_errors=True)
     tokenizer.save(run.tokenizer)
-    dropout = recipe.piece_dropout
+    dropout = recipe.bpe_dropout
     times = SAMPLES if dropout else 1
     pairs = chain.from_iterable(trained_on() for _ in range(times))
     store = TokenStore.write(run.tokens, pairs, tokenizer, recipe.max_tokens, dropout, recipe.seed)
@@ -98,7 +99,7 @@ class HeldOut:
     """Of a stream of pairs those to validate on: the sources with the smallest checksums, wherever they come.
 
     Which they are depends on the texts alone. A source that is put out by a smaller one never comes back, so
-    that no more than HELD_OUT_MOST are remembered.
+    that no more than MAX_HELD_OUT are remembered.
     """
 
     def __init__(self) -> None:
@@ -119,7 +120,7 @@ class HeldOut:
             self.pairs[pair.source] = pair
             heappush(self._largest_first, (-checksum, pair.source))
         self.times[pair.source] += 1
-        if len(self.pairs) > HELD_OUT_MOST:
+        if len(self.pairs) > MAX_HELD_OUT:
             _, largest = heappop(self._largest_first)
             del self.pairs[largest], self.times[largest]
 

@@ -46,7 +46,7 @@ def stages(store: TokenStore, recipe: Recipe) -> Sequence[Stage]:
     if first:
         corpora.insert(0, (BothWays(store), first))
     return [
-        Stage(corpus, BatchPlan(corpus.lengths(), recipe.tokens, recipe.seed, shapes(recipe)), steps)
+        Stage(corpus, BatchPlan(corpus.lengths(), recipe.batch_tokens, recipe.seed, shapes(recipe)), steps)
         for corpus, steps in corpora
     ]
 

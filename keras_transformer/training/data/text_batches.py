@@ -18,7 +18,7 @@ from keras_transformer.training.data.dataset import EXAMPLE, example
 def text_batches(
     pairs: Iterable[tuple[str, str]] | Any,
     tokenizer: Tokenizer,
-    tokens: int = 4096,
+    batch_tokens: int = 4096,
     max_tokens: int = 128,
     seed: int = 0,
     shapes: int = 8,
@@ -28,9 +28,9 @@ def text_batches(
     `pairs` are any iterable, or a tf.data.Dataset of two strings an element; they are read once. A pass over
     the result shows every pair once, in a new order that follows from the seed: an epoch of fit.
 
-    tokens      of the longer side of a batch, padding included
-    max_tokens  longer texts are cut there
-    shapes      of full batches, at most: more of them pad less, and each costs a compilation
+    batch_tokens  of the longer side of a batch, padding included
+    max_tokens    longer texts are cut there
+    shapes        of full batches, at most: more of them pad less, and each costs a compilation
     """
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError(
@@ -39,7 +39,7 @@ def text_batches(
         )
     with TemporaryDirectory(prefix="text-batches-") as scratch:  # what is mapped stays when its name goes
         store = TokenStore.write(Path(scratch), _checked(pairs), tokenizer, max_tokens)
-    plan = BatchPlan(store.lengths(), tokens, seed, shapes)
+    plan = BatchPlan(store.lengths(), batch_tokens, seed, shapes)
     epochs = count()
 
     def epoch() -> Iterator[Any]:
@@ -79,5 +79,5 @@ def _texts(pair: Any) -> Pair | None:
 
 
 def _shortened(value: Any) -> str:
-    said = repr(value)
-    return said if len(said) <= 80 else said[:79] + "…"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -1,6 +1,7 @@
 """`keras-transformer info`: what a run or a model is, quickly, whatever state it is in."""
 
 import json
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -15,8 +16,8 @@ from keras_transformer.cli import main
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.training.history import best
 
-RECIPE = ["--tokens", "512", "--max-tokens", "64", "--vocabulary", "400", "--precision", "float32",
-          "--steps", "4", "--warm-up", "1", "--validate-every", "2"]  # fmt: skip
+RECIPE = ["--batch-tokens", "512", "--max-tokens", "64", "--vocabulary-size", "400", "--precision", "float32",
+          "--steps", "4", "--warmup-steps", "1", "--validate-every", "2"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,22 @@ def failed(capsys: pytest.CaptureFixture[str], path: Path) -> str:
     out, err = capsys.readouterr()
     assert out == ""
     return err.removeprefix("keras-transformer info: ").rstrip("\n")
+
+
+def test_the_recipe_of_an_earlier_version_is_shown_by_its_current_names(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    earlier = tmp_path / "run"
+    shutil.copytree(run, earlier)
+    stored = (run / "recipe.json").read_text("utf-8")
+    for former, current in (
+        ("tokens", "batch_tokens"),
+        ("peak", "peak_learning_rate"),
+        ("average", "ema_decay"),
+    ):
+        stored = stored.replace(f'"{current}"', f'"{former}"')
+    (earlier / "recipe.json").write_text(stored, "utf-8")
+    assert told(capsys, earlier)["recipe"] == json.loads((run / "recipe.json").read_bytes())
 
 
 def test_of_a_finished_run_it_tells_everything(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,8 +88,8 @@ def test_an_export_of_nothing_speaks_of_what_is_not_there(capsys: pytest.Capture
 
 
 @pytest.mark.parametrize(
-    "name", ["steps", "tokens", "accumulate", "vocabulary", "warm_up", "validate_every", "patience",
-             "average_last", "max_tokens", "seed"]
+    "name", ["steps", "batch_tokens", "gradient_accumulation_steps", "vocabulary_size", "warmup_steps",
+             "validate_every", "patience", "average_checkpoints", "max_tokens", "seed"]
 )  # fmt: skip
 def test_a_recipe_of_absurd_numbers_is_refused_before_the_corpus_is_read(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -98,6 +98,18 @@ def test_a_recipe_of_absurd_numbers_is_refused_before_the_corpus_is_read(
     told = refused(capsys, "train", "--phrasebook", "fr-en", "--run", tmp_path / "run", option, ABSURD)
     assert re.search(rf"{name} must be a whole number of at least \d+ and at most [\d,]+; got {ABSURD}", told)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "option", ["--accumulate", "--average", "--average-last", "--clip", "--peak", "--piece-dropout",
+               "--smoothing", "--tokens", "--vocabulary", "--warm-up"]
+)  # fmt: skip
+def test_an_option_of_the_recipe_goes_by_its_whole_current_name(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--phrasebook", "fr-en", "--run", tmp_path / "run", option, "0"]
+    told = refused(capsys, "train", *arguments, status=2)
+    assert told.endswith(f"unrecognized arguments: {option} 0")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +135,16 @@ def test_a_run_of_one_step_needs_no_warm_up_from_its_user(
     pairs = [f"Bonjour {number}.\tHello {number}.\n" for number in range(300)]
     (tmp_path / "a.tsv").write_text("".join(pairs))
     corpus = ["--pairs", str(tmp_path / "a.tsv"), "--source-lang", "fr", "--target-lang", "en"]
-    small = ["--vocabulary", "300", "--tokens", "256", "--max-tokens", "32", "--precision", "float32"]
+    small = [
+        "--vocabulary-size",
+        "300",
+        "--batch-tokens",
+        "256",
+        "--max-tokens",
+        "32",
+        "--precision",
+        "float32",
+    ]
     assert main(["train", *corpus, *small, "--run", str(tmp_path / "run"), "--steps", "1"]) == 0
     assert "step 1, held-out BLEU" in capsys.readouterr().out
 
@@ -186,7 +207,7 @@ def test_the_help_of_a_recipe_shows_no_default_but_those_that_are_used() -> None
     parser = argparse.ArgumentParser()
     train.configure(parser)
     text = {action.dest: action.help or "" for action in parser._actions}
-    described = {"vocabulary", "warm_up", "validate_every", "precision"}  # in words
+    described = {"vocabulary_size", "warmup_steps", "validate_every", "precision"}  # in words
     for field in fields(Recipe):
         if field.name in {"joint", *described}:
             continue

@@ -16,13 +16,17 @@ import tensorflow as tf
 
 from keras_transformer.cli import main
 from keras_transformer.phrasebook import phrasebook
+from keras_transformer.training import recipe as recipe_module
 from keras_transformer.training.history import best
 from keras_transformer.training.run_directory import Run
 from tests.keras_transformer.cli.failing import failed
 
 LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]
-SMALL = ["--tokens", "512", "--max-tokens", "64", "--vocabulary", "400", "--precision", "float32"]
-EIGHT_STEPS = [*SMALL, "--steps", "8", "--warm-up", "3", "--validate-every", "4", "--accumulate", "2"]
+SMALL = ["--batch-tokens", "512", "--max-tokens", "64", "--vocabulary-size", "400", "--precision", "float32"]
+EIGHT_STEPS = [
+    *SMALL, "--steps", "8", "--warmup-steps", "3", "--validate-every", "4",
+    "--gradient-accumulation-steps", "2",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +153,63 @@ def test_a_damaged_tokenizer_is_told(half_way: Path, capsys: pytest.CaptureFixtu
     assert "shared.model is damaged" in failed(capsys, "train", "--run", half_way, "--resume")
 
 
+EARLIER_OPTIONS = """{
+    "tokens": 512,
+    "vocabulary": 400,
+    "max_tokens": 64,
+    "precision": "float32",
+    "steps": 8,
+    "warm_up": 3,
+    "validate_every": 4,
+    "accumulate": 2
+  }"""
+EARLIER_RECIPE = """{
+  "preset": "tiny",
+  "dropout": 0.3,
+  "attention_dropout": 0.0,
+  "inner_dropout": 0.0,
+  "piece_dropout": 0.0,
+  "both_ways": 0.33,
+  "tokenizer": "bpe",
+  "joint": true,
+  "vocabulary": 400,
+  "max_tokens": 64,
+  "tokens": 512,
+  "accumulate": 2,
+  "steps": 8,
+  "schedule": "cosine",
+  "peak": 0.005,
+  "warm_up": 3,
+  "smoothing": 0.1,
+  "clip": 1.0,
+  "average": 0.998,
+  "average_last": 0,
+  "validate_every": 4,
+  "patience": 0,
+  "precision": "float32",
+  "seed": 0
+}
+"""
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_an_unfinished_run_of_an_earlier_version_goes_on(
+    half_way: Path, trained: Path, prepared: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun = json.loads((half_way / "run.json").read_bytes())
+    earlier = json.dumps({**begun, "recipe": json.loads(EARLIER_OPTIONS)}, indent=2)
+    (half_way / "run.json").write_text(earlier + "\n", "utf-8")
+    (half_way / "recipe.json").unlink()
+    if prepared:
+        (half_way / "recipe.json").write_text(EARLIER_RECIPE, "utf-8")
+    capsys.readouterr()
+    assert main(["train", "--run", str(half_way), "--resume"]) == 0
+    assert "recipe: preset tiny, dropout 0.3, " in (told := capsys.readouterr().err)
+    for name, value in json.loads((trained / "recipe.json").read_bytes()).items():
+        assert f"{name} {value}" in told
+    assert (half_way / "history.json").read_bytes() == (trained / "history.json").read_bytes()
+
+
 def test_a_damaged_recipe_is_told(half_way: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (half_way / "recipe.json").write_bytes(b'{"preset": ')
     assert "recipe.json" in failed(capsys, "train", "--run", half_way, "--resume")
@@ -252,7 +313,7 @@ def test_a_disk_that_is_full_when_the_log_is_written_is_told(
     from keras_transformer.training.trainer import Keeper, TrainingError
 
     scores = {"step": 4, "training_loss": 3.0, "loss": 3.0, "accuracy": 0.5, "bleu": 1.0}
-    recipe = SimpleNamespace(accumulate=1, validate_every=4, steps=8)
+    recipe = SimpleNamespace(gradient_accumulation_steps=1, validate_every=4, steps=8)
     trainer = SimpleNamespace(run=Run(tmp_path), recipe=recipe, step=0, keep=lambda *_: scores)
     keeper = Keeper(trainer, SimpleNamespace())
     keeper.set_model(SimpleNamespace(optimizer=SimpleNamespace(learning_rate=1e-3)))
@@ -268,13 +329,16 @@ def test_a_disk_that_is_full_when_the_log_is_written_is_told(
 def test_a_loss_that_is_no_number_stops_the_run_and_nothing_of_it_is_kept(
     corpus: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keras_transformer.training.recipe.MAX_PEAK", 1e31)
+    monkeypatch.setattr(recipe_module, "MAX_PEAK_LEARNING_RATE", math.inf)  # within it the loss is finite
     run = tmp_path / "run"
-    recipe = ["--steps", "8", "--warm-up", "1", "--validate-every", "1", "--peak", "1e30", "--average", "0"]
+    recipe = [
+        "--steps", "8", "--warmup-steps", "1", "--validate-every", "1", "--peak-learning-rate", "1e30",
+        "--ema-decay", "0",
+    ]  # fmt: skip
     said = failed(capsys, "train", *corpus, "--run", run, *SMALL, *recipe)
     assert said == (
-        "the held-out loss is nan at step 1. Begin a new run with a lower --peak, a longer --warm-up, or "
-        "--precision float32; this one is as it was at its last checkpoint."
+        "the held-out loss is nan at step 1. Begin a new run with a lower --peak-learning-rate, more "
+        "--warmup-steps, or --precision float32; this one is as it was at its last checkpoint."
     )
     assert not list(run.rglob("step-*.npz"))
     assert not (run / "model.keras").exists()
@@ -289,7 +353,9 @@ def test_patience_ends_a_run_and_a_resumed_one_stays_ended(
 ) -> None:
     run = tmp_path / "run"
     # a rate of next to nothing: no validation is better than the first
-    recipe = [*SMALL, "--steps", "40", "--warm-up", "39", "--peak", "1e-30", "--average", "0"]
+    recipe = [
+        *SMALL, "--steps", "40", "--warmup-steps", "39", "--peak-learning-rate", "1e-30", "--ema-decay", "0",
+    ]  # fmt: skip
     patient = ["--validate-every", "1", "--patience", "2"]
     assert main(["train", *corpus, "--run", str(run), *recipe, *patient]) == 0
     history = json.loads((run / "history.json").read_bytes())

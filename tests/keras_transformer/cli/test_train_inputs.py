@@ -48,7 +48,7 @@ def test_a_wrong_corpus_is_told_and_the_same_command_works_once_it_is_mended(
     tmp_path: Path, source: bytes | None, target: bytes | None, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
-    arguments = [*corpus_files(tmp_path, source, target), "--run", run, "--vocabulary", "8000"]
+    arguments = [*corpus_files(tmp_path, source, target), "--run", run, "--vocabulary-size", "8000"]
     expected = said.format(s=tmp_path / "s.txt", t=tmp_path / "t.txt", d=tmp_path)
     capsys.readouterr()
     assert main(["train", *map(str, arguments)]) == 1
@@ -71,7 +71,7 @@ def test_a_vocabulary_that_the_corpus_cannot_fill_is_told(
 ) -> None:
     lines = "".join(f"Sentence {number} of many.\n" for number in range(300)).encode()
     arguments = corpus_files(tmp_path, lines, lines.replace(b"Sentence", b"Satz"))
-    said = failed(capsys, "train", *arguments, "--run", tmp_path / "run", "--vocabulary", 8000)
+    said = failed(capsys, "train", *arguments, "--run", tmp_path / "run", "--vocabulary-size", 8000)
     assert said.startswith("vocabulary_size=8000 is more than this corpus supports, which is ")
 
 
@@ -82,7 +82,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFix
     run = tmp_path / "run"
     said = failed(
         capsys, "train", "--run", run, "--source", "a.fr", "--pairs", "b.tsv", "--valid-target", "v.en",
-        "--steps", 0, "--preset", "huge", "--warm-up", 3,
+        "--steps", 0, "--preset", "huge", "--warmup-steps", 3,
     )  # fmt: skip
     assert said.split("; ") == [
         "name one corpus: --source and --target, --pairs, or --phrasebook",
@@ -94,7 +94,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFix
         "got 'huge'",
         "steps must be a whole number of at least 1 and at most 10,000,000",
         "got 0",
-        "warm_up must be at most steps",
+        "warmup_steps must be at most steps",
         "got 3 and 0",
     ]
     assert not run.exists()
@@ -133,9 +133,9 @@ def test_one_language_for_both_sides_is_told_where_languages_tell_the_sides_apar
 
 def test_text_rewritten_in_its_own_language_is_not_learned_both_ways() -> None:
     simpler = Corpus(source_lang="en", target_lang="en", pairs=["simpler.tsv"])
-    assert Recipe.for_corpus(1000, simpler.usual()).both_ways == 0
+    assert Recipe.for_corpus(1000, simpler.recipe_defaults()).both_ways == 0
     german = Corpus(source_lang="en", target_lang="de", pairs=["german.tsv"])
-    assert Recipe.for_corpus(1000, german.usual()).both_ways > 0
+    assert Recipe.for_corpus(1000, german.recipe_defaults()).both_ways > 0
 
 
 def test_what_the_phrasebook_has_with_it_is_refused_with_its_names(
@@ -162,7 +162,7 @@ def test_a_phrasebook_run_that_was_begun_is_the_same_corpus_again() -> None:
 
 def begun(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """A run whose preparation ends with its vocabulary, which is too small by design; -> what it said."""
-    return failed(capsys, "train", *arguments, *LANGUAGES, "--vocabulary", 8000)
+    return failed(capsys, "train", *arguments, *LANGUAGES, "--vocabulary-size", 8000)
 
 
 def test_a_run_is_resumed_from_any_directory(
@@ -226,7 +226,7 @@ def test_the_papers_4000_steps_of_warm_up_are_no_problem_before_the_corpus_is_kn
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["--source", "none.fr", "--target", "none.en", *LANGUAGES]
-    said = failed(capsys, "train", *arguments, "--run", tmp_path / "run", "--warm-up", 4000)
+    said = failed(capsys, "train", *arguments, "--run", tmp_path / "run", "--warmup-steps", 4000)
     assert said.startswith(f"{Path.cwd()}/none.fr does not exist")
 
 
@@ -249,8 +249,8 @@ def test_help_names_every_option_of_the_recipe(capsys: pytest.CaptureFixture[str
     assert "keras-transformer train --phrasebook fr-en --run build/run" in out
     for option in (
         "--preset",
-        "--accumulate",
-        "--warm-up",
+        "--gradient-accumulation-steps",
+        "--warmup-steps",
         "--precision",
         "--seed",
         "--separate",

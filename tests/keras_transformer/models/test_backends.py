@@ -25,7 +25,7 @@ def test_it_learns_translates_scores_and_is_saved(tmp_path: Path) -> None:
     model.compile(keras.optimizers.Adam(5e-3), LabelSmoothedCrossEntropy(0.1))
     rows = tokenizer.encode_source(["un chien", "deux chats", "un chat"])
     before = search_ids(model, rows, Search(START, END))
-    batches = text_batches(PAIRS, tokenizer, tokens=64, shapes=1)
+    batches = text_batches(PAIRS, tokenizer, batch_tokens=64, shapes=1)
     losses = model.fit(batches, epochs=15, shuffle=False, verbose=0).history["loss"]
     assert losses[-1] < losses[0] / 3
     for beam in (1, 3):

@@ -281,7 +281,7 @@ def test_a_new_process_loads_a_model_that_was_trained(
     model.compile(
         keras.optimizers.deserialize(keras.optimizers.serialize(optimizer)), LabelSmoothedCrossEntropy()
     )
-    model.fit(text_batches(pairs[:8], tokenizer, tokens=512), shuffle=False, verbose=0)
+    model.fit(text_batches(pairs[:8], tokenizer, batch_tokens=512), shuffle=False, verbose=0)
     model.save(tmp_path / "model.keras")
     ran = subprocess.run(
         [sys.executable, "-c", f"{load}; {TRANSLATE}", str(tmp_path / "model.keras"), json.dumps(TEXTS)],

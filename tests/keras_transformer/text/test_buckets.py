@@ -99,11 +99,11 @@ def test_what_is_computed_of_lengths_is_computed_once_for_all_pairs_that_have_th
 def test_the_padding_by_hand() -> None:
     # 4 tokens of the longer sides, 3 to a batch: no more than one shape, (3, 3), which both pairs are given.
     # Real tokens 1 + 1 + 3 + 3 = 8 of 2 x (3 + 3) = 12: a third is padding.
-    plan = BatchPlan(corpus([(1, 1), (3, 3)]), tokens=3)
+    plan = BatchPlan(corpus([(1, 1), (3, 3)]), batch_tokens=3)
     assert plan.buckets == [(3, 3, 1)]
     assert plan.padding == pytest.approx(1 / 3)
     # with 40 of each there is room for a shape of their own: nothing is padding
-    plan = BatchPlan(corpus([(1, 1), (3, 3)] * 40), tokens=12)
+    plan = BatchPlan(corpus([(1, 1), (3, 3)] * 40), batch_tokens=12)
     assert sorted(plan.buckets) == [(1, 1, 12), (3, 3, 4)]
     assert plan.padding == 0
     assert plan.batches_per_epoch() == 13  # 40 / 12 + 40 / 4 = 13.3
@@ -165,7 +165,7 @@ def test_more_tokens_than_the_corpus_has_make_one_batch_of_all_of_it() -> None:
 
 
 def test_a_corpus_of_one_pair_is_one_batch_again_and_again() -> None:
-    plan = BatchPlan(corpus([(3, 5)]), tokens=5)
+    plan = BatchPlan(corpus([(3, 5)]), batch_tokens=5)
     assert planned(plan, 3, start=7) == [((3, 5, 1), [0])] * 3
     assert plan.batches_per_epoch() == 1
     assert plan.padding == 0
@@ -175,5 +175,5 @@ def test_a_sentence_over_the_budget_is_told_with_what_to_allow() -> None:
     with pytest.raises(
         ValueError, match=r"^a batch of 8 tokens cannot hold the longest sentence, which has 9"
     ) as told:
-        BatchPlan(corpus([(2, 2), (9, 3)]), tokens=8)
+        BatchPlan(corpus([(2, 2), (9, 3)]), batch_tokens=8)
     assert str(told.value).endswith("Allow 9 tokens or more, or cut the sentences.")

@@ -101,10 +101,24 @@ def test_it_comes_back_from_its_config() -> None:
     loss = LabelSmoothedCrossEntropy(0.25, reduction="sum")
     again = keras.losses.deserialize(keras.losses.serialize(loss))
     assert isinstance(again, LabelSmoothedCrossEntropy)
-    assert (again.smoothing, again.reduction, again.name) == (0.25, "sum", "cross_entropy")
+    assert (again.label_smoothing, again.reduction, again.name) == (0.25, "sum", "cross_entropy")
+
+
+def test_it_comes_back_from_the_config_of_an_earlier_version() -> None:
+    earlier = {
+        "module": "keras_transformer.training.loss",
+        "class_name": "LabelSmoothedCrossEntropy",
+        "config": {"name": "cross_entropy", "reduction": "sum", "smoothing": 0.25},
+        "registered_name": "keras_transformer>LabelSmoothedCrossEntropy",
+    }
+    assert keras.losses.deserialize(earlier).get_config() == {
+        "name": "cross_entropy",
+        "reduction": "sum",
+        "label_smoothing": 0.25,
+    }
 
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0, math.nan])
 def test_an_impossible_smoothing_is_refused(smoothing: float) -> None:
-    with pytest.raises(ValueError, match=f"smoothing must be at least 0 and below 1; got {smoothing}"):
+    with pytest.raises(ValueError, match=f"label_smoothing must be at least 0 and below 1; got {smoothing}"):
         LabelSmoothedCrossEntropy(smoothing)

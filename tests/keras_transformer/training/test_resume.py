@@ -25,8 +25,8 @@ from keras_transformer.training.trainer import Trainer
 
 ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}
 RECIPE = {
-    "steps": 8, "warm-up": 3, "validate-every": 2, "tokens": 512, "max-tokens": 64, "vocabulary": 400,
-    "precision": "float32", "seed": 3, "average": 0.5,
+    "steps": 8, "warmup-steps": 3, "validate-every": 2, "batch-tokens": 512, "max-tokens": 64,
+    "vocabulary-size": 400, "precision": "float32", "seed": 3, "ema-decay": 0.5,
 }  # fmt: skip
 
 
@@ -41,9 +41,9 @@ class Trainings:
     def new(self, run: Path, **recipe: Any) -> list[str]:
         source, target = map(str, self.corpus)
         options = {**RECIPE, **recipe}.items()
-        said = [word for name, value in options for word in (f"--{name.replace('_', '-')}", str(value))]
+        words = [word for name, value in options for word in (f"--{name.replace('_', '-')}", str(value))]
         languages = ["--source-lang", "fr", "--target-lang", "en"]
-        return ["--run", str(run), "--source", source, "--target", target, *languages, *said]
+        return ["--run", str(run), "--source", source, "--target", target, *languages, *words]
 
     @staticmethod
     def resumed(run: Path) -> list[str]:
@@ -171,7 +171,7 @@ def test_killed_in_preparation_and_in_a_checkpoint_and_interrupted_it_ends_the_s
 
 
 def test_the_mean_of_the_last_validations_survives_a_full_disk(trainings: Trainings, tmp_path: Path) -> None:
-    recipe = {"average": 0, "average-last": 3}
+    recipe = {"ema-decay": 0, "average-checkpoints": 3}
     whole, run = tmp_path / "whole", tmp_path / "run"
     finish(trainings.new(whole, **recipe))
     assert [path.name for path in checkpoints(whole)] == [f"step-{step:09d}.npz" for step in (4, 6, 8)]
@@ -199,7 +199,9 @@ def test_the_mean_of_the_last_validations_survives_a_full_disk(trainings: Traini
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
-    "recipe", [{}, {"accumulate": 2}, {"average": 0, "average-last": 3}], ids=["", "accumulate", "last"]
+    "recipe",
+    [{}, {"gradient-accumulation-steps": 2}, {"ema-decay": 0, "average-checkpoints": 3}],
+    ids=["", "accumulate", "last"],
 )
 def test_killed_five_times_at_random_it_ends_the_same(
     trainings: Trainings, tmp_path: Path, recipe: dict[str, int]

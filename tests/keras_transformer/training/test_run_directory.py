@@ -213,3 +213,59 @@ def test_pairs_come_back_whatever_their_characters(tmp_path: Path) -> None:
     run = Run(tmp_path)
     assert run.write_pairs("p.jsonl", iter(hostile)) == 3
     assert list(run.read_pairs("p.jsonl")) == hostile
+
+
+EARLIER = """{
+  "format": 1,
+  "versions": {
+    "keras_transformer": "0.1.0",
+    "keras": "3.15.1"
+  },
+  "source_lang": "fr",
+  "target_lang": "en",
+  "corpus": {
+    "source": null,
+    "target": null,
+    "pairs": null,
+    "phrasebook": "fr-en",
+    "valid_source": null,
+    "valid_target": null,
+    "max_words": null,
+    "max_ratio": null,
+    "keep_duplicates": false
+  },
+  "directory": "/home/somebody",
+  "recipe": {
+    "piece_dropout": 0.05,
+    "vocabulary": 3400,
+    "tokens": 4096,
+    "accumulate": 2,
+    "steps": 320,
+    "peak": 0.004,
+    "warm_up": 80,
+    "smoothing": 0.2,
+    "clip": 0.5,
+    "average": 0.0,
+    "average_last": 5,
+    "joint": false
+  }
+}
+"""
+
+
+def test_the_run_json_of_an_earlier_version_is_read_by_the_current_names(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(EARLIER, "utf-8")
+    assert Run(tmp_path).about()["recipe"] == {
+        "bpe_dropout": 0.05,
+        "vocabulary_size": 3400,
+        "batch_tokens": 4096,
+        "gradient_accumulation_steps": 2,
+        "steps": 320,
+        "peak_learning_rate": 0.004,
+        "warmup_steps": 80,
+        "label_smoothing": 0.2,
+        "clip_norm": 0.5,
+        "ema_decay": 0.0,
+        "average_checkpoints": 5,
+        "joint": False,
+    }

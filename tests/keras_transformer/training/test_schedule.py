@@ -32,15 +32,15 @@ def test_the_cosine_is_half_way_down_in_the_middle_and_nothing_at_the_end_and_af
 
 
 def test_the_papers_formula_is_the_inverse_square_root_with_its_own_peak() -> None:
-    width, warm_up = 512, 4000
-    schedule = InverseSquareRoot(peak=(width * warm_up) ** -0.5, warm_up=warm_up)
+    width, warmup_steps = 512, 4000
+    schedule = InverseSquareRoot(peak_learning_rate=(width * warmup_steps) ** -0.5, warmup_steps=warmup_steps)
     for step in (1, 100, 3999, 4000, 4001, 16_000, 100_000):
-        paper = width**-0.5 * min(step**-0.5, step * warm_up**-1.5)
+        paper = width**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
         assert at(schedule, step) == pytest.approx(paper, rel=1e-6)
 
 
 def test_steps_of_several_batches_are_counted_by_the_batches_that_keras_hands_over() -> None:
-    single, triple = Cosine(0.8, 4, 28), Cosine(0.8, 4, 28, every=3)
+    single, triple = Cosine(0.8, 4, 28), Cosine(0.8, 4, 28, gradient_accumulation_steps=3)
     for batch in (0, 1, 2, 3, 11, 12, 83, 84):
         assert float(triple(batch)) == float(single(batch // 3))
 
@@ -54,13 +54,31 @@ def test_it_comes_back_from_its_config(schedule: InverseSquareRoot | Cosine) -> 
 
 
 def test_what_makes_no_schedule_is_refused_with_the_values() -> None:
-    for peak, warm_up in ((0.0, 4), (-1.0, 4), (math.nan, 4), (1.0, 0)):
-        with pytest.raises(ValueError, match=f"got {peak} and {warm_up}"):
-            InverseSquareRoot(peak, warm_up)
-    with pytest.raises(ValueError, match="steps must be at least warm_up; got 3 and 4"):
+    for peak, warmup_steps in ((0.0, 4), (-1.0, 4), (math.nan, 4), (1.0, 0)):
+        with pytest.raises(ValueError, match=f"got {peak} and {warmup_steps}"):
+            InverseSquareRoot(peak, warmup_steps)
+    with pytest.raises(ValueError, match="steps must be at least warmup_steps; got 3 and 4"):
         Cosine(1.0, 4, 3)
 
 
 def test_a_warm_up_of_all_steps_ends_at_the_peak() -> None:
     assert [at(Cosine(0.8, 4, 4), step) for step in (2, 4)] == pytest.approx([0.4, 0.8])
     assert at(Cosine(0.8, 1, 1), 1) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"), [("InverseSquareRoot", {}), ("Cosine", {"steps": 100})], ids=["inverse-sqrt", "cosine"]
+)
+def test_it_comes_back_from_the_config_of_an_earlier_version(name: str, steps: dict[str, int]) -> None:
+    earlier = {
+        "module": "keras_transformer.training.schedule",
+        "class_name": name,
+        "config": {"peak": 5e-3, "warm_up": 10, "every": 2, **steps},
+        "registered_name": f"keras_transformer>{name}",
+    }
+    assert keras.optimizers.schedules.deserialize(earlier).get_config() == {
+        "peak_learning_rate": 5e-3,
+        "warmup_steps": 10,
+        "gradient_accumulation_steps": 2,
+        **steps,
+    }

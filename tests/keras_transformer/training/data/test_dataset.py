@@ -49,15 +49,15 @@ def test_it_is_the_plans_batches_with_their_ids(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("start", [2, 3, 4])
-@pytest.mark.parametrize("accumulate", [1, 3])
+@pytest.mark.parametrize("batches", [1, 3])
 def test_it_goes_on_from_any_step_of_any_stage(
-    store: TokenStore, stage: Stage, accumulate: int, start: int
+    store: TokenStore, stage: Stage, batches: int, start: int
 ) -> None:
     both = BothWays(store)
     stages = [Stage(both, BatchPlan(both.lengths(), 256, seed=5, shapes=3), 3), stage]
-    whole = list(feed(stages, 2, 0, accumulate).take(7 * accumulate).as_numpy_iterator())
-    tail = list(feed(stages, 2, start, accumulate).take((7 - start) * accumulate).as_numpy_iterator())
-    for one, other in zip(whole[start * accumulate :], tail, strict=True):
+    whole = list(feed(stages, 2, 0, batches).take(7 * batches).as_numpy_iterator())
+    tail = list(feed(stages, 2, start, batches).take((7 - start) * batches).as_numpy_iterator())
+    for one, other in zip(whole[start * batches :], tail, strict=True):
         keras.tree.map_structure(np.testing.assert_array_equal, one, other)
 
 
@@ -65,14 +65,16 @@ def test_a_stage_ends_after_its_steps_and_the_next_begins_with_its_own_first_bat
     store: TokenStore, stage: Stage
 ) -> None:
     stages = [Stage(BothWays(store), stage.plan, 3), stage]
-    later = feed(stages, 2, accumulate=2).skip(3 * 2).take(2).as_numpy_iterator()
-    alone = feed([stage], 2, accumulate=2).take(2).as_numpy_iterator()
+    later = feed(stages, 2, gradient_accumulation_steps=2).skip(3 * 2).take(2).as_numpy_iterator()
+    alone = feed([stage], 2, gradient_accumulation_steps=2).take(2).as_numpy_iterator()
     for one, other in zip(later, alone, strict=True):
         keras.tree.map_structure(np.testing.assert_array_equal, one, other)
 
 
 def test_the_weights_of_a_step_say_each_of_its_tokens_once(stage: Stage) -> None:
-    group = list(feed([stage], 2, accumulate=MICRO_BATCHES).take(MICRO_BATCHES).as_numpy_iterator())
+    group = list(
+        feed([stage], 2, gradient_accumulation_steps=MICRO_BATCHES).take(MICRO_BATCHES).as_numpy_iterator()
+    )
     tokens = [np.count_nonzero(labels) for _, labels, _ in group]
     assert len(set(tokens)) == MICRO_BATCHES  # uneven
     for _, labels, weights in group:
@@ -83,8 +85,10 @@ def test_the_weights_of_a_step_say_each_of_its_tokens_once(stage: Stage) -> None
 
 def stepped(model: TranslationModel, data: Any, batches: int, recipe: Recipe, chosen: Any) -> float:
     """One step of the model; -> the loss that fit reports."""
-    reduction = "sum" if recipe.accumulate > 1 else "sum_over_batch_size"  # as the trainer has it
-    model.compile(chosen, LabelSmoothedCrossEntropy(recipe.smoothing, reduction=reduction), jit_compile=False)
+    # as the trainer has it
+    reduction = "sum" if recipe.gradient_accumulation_steps > 1 else "sum_over_batch_size"
+    loss = LabelSmoothedCrossEntropy(recipe.label_smoothing, reduction=reduction)
+    model.compile(chosen, loss, jit_compile=False)
     return float(model.fit(data, steps_per_epoch=batches, shuffle=False, verbose=0).history["loss"][0])
 
 
@@ -106,9 +110,9 @@ def test_four_uneven_micro_batches_are_the_one_big_batch(
     first.build()
     before = first.get_weights()
 
-    micro = Recipe(accumulate=MICRO_BATCHES, dropout=0.0, clip=0.5, smoothing=0.1)
-    whole = Recipe(dropout=0.0, clip=0.5, smoothing=0.1)
-    micro_feed = feed([stage], 2, accumulate=MICRO_BATCHES)
+    micro = Recipe(gradient_accumulation_steps=MICRO_BATCHES, dropout=0.0, clip_norm=0.5, label_smoothing=0.1)
+    whole = Recipe(dropout=0.0, clip_norm=0.5, label_smoothing=0.1)
+    micro_feed = feed([stage], 2, gradient_accumulation_steps=MICRO_BATCHES)
     big_feed = tf.data.Dataset.from_tensors(one_big_batch(stage))
 
     # plain gradient descent: the weights themselves
@@ -138,4 +142,4 @@ def test_four_uneven_micro_batches_are_the_one_big_batch(
         np.testing.assert_allclose(np.asarray(moment), 0.1 * (old.numpy() - after.numpy()), rtol=0, atol=1e-6)
     assert int(by_recipe.optimizer.iterations) == 1
     # the schedule has gone on by one step, to the second of 1,000 of warm-up, and not by four
-    assert float(by_recipe.optimizer.learning_rate) == pytest.approx(2 / 1000 * micro.peak)
+    assert float(by_recipe.optimizer.learning_rate) == pytest.approx(2 / 1000 * micro.peak_learning_rate)

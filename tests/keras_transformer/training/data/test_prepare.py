@@ -20,12 +20,12 @@ from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run_directory import Run
 
 ABOUT = {**Corpus(phrasebook="fr-en").as_run(), "recipe": {}}
-SAID = {"vocabulary": 400, "steps": 8}
+OVERRIDES = {"vocabulary_size": 400, "steps": 8}
 
 
-def prepared(run: Run, pairs: list[Pair], valid: list[Pair] | None = None, **said: Any) -> list[str]:
+def prepared(run: Run, pairs: list[Pair], valid: list[Pair] | None = None, **overrides: Any) -> list[str]:
     lines: list[str] = []
-    prepare(run, ABOUT, iter(pairs), valid, CleaningRules(), {**SAID, **said}, lines.append)
+    prepare(run, ABOUT, iter(pairs), valid, CleaningRules(), {**OVERRIDES, **overrides}, lines.append)
     return lines
 
 
@@ -61,7 +61,7 @@ def test_all_that_training_reads_is_there_and_nothing_else(run: Run, pairs: list
 
 
 def test_with_pieces_left_to_chance_every_pair_is_there_many_times(run: Run, pairs: list[Pair]) -> None:
-    lines = prepared(run, pairs, piece_dropout=0.2)
+    lines = prepared(run, pairs, bpe_dropout=0.2)
     store, held_out = TokenStore(run.tokens), list(run.read_pairs("valid.jsonl"))
     assert len(store) == SAMPLES * (len(pairs) - len(held_out))
     # the tokens that are told are those of one time
@@ -112,7 +112,7 @@ def test_a_pair_that_gives_way_to_another_is_trained_on_in_its_place(
     run: Run, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preparing, "HELD_OUT_SHARE", 1)
-    monkeypatch.setattr(preparing, "HELD_OUT_MOST", 3)
+    monkeypatch.setattr(preparing, "MAX_HELD_OUT", 3)
     prepared(run, pairs)
     held_out = list(run.read_pairs("valid.jsonl"))
     assert len(held_out) == 3

@@ -25,19 +25,19 @@ def texts(epoch: tf.data.Dataset, tokenizer: Tokenizer) -> list[tuple[str, str]]
 
 
 def test_each_pass_shows_every_pair_once_in_another_order(pairs: list[Pair], tokenizer: Tokenizer) -> None:
-    batches = text_batches(pairs, tokenizer, tokens=512)
+    batches = text_batches(pairs, tokenizer, batch_tokens=512)
     first, second = texts(batches, tokenizer), texts(batches, tokenizer)
     assert sorted(first) == sorted(second) == sorted(map(tuple, pairs))
     assert first != second
-    again = text_batches(pairs, tokenizer, tokens=512)
+    again = text_batches(pairs, tokenizer, batch_tokens=512)
     assert [texts(again, tokenizer), texts(again, tokenizer)] == [first, second]
-    assert texts(text_batches(pairs, tokenizer, tokens=512, seed=1), tokenizer) != first
+    assert texts(text_batches(pairs, tokenizer, batch_tokens=512, seed=1), tokenizer) != first
 
 
 def test_a_batch_is_padded_ids_within_the_budget_and_the_decoder_reads_the_labels_one_step_late(
     pairs: list[Pair], tokenizer: Tokenizer
 ) -> None:
-    batches = text_batches(pairs, tokenizer, tokens=512)
+    batches = text_batches(pairs, tokenizer, batch_tokens=512)
     shown = list(batches.as_numpy_iterator())
     assert len(shown) == int(batches.cardinality())
     for inputs, labels in shown:
@@ -47,7 +47,7 @@ def test_a_batch_is_padded_ids_within_the_budget_and_the_decoder_reads_the_label
 
 
 def test_longer_texts_are_cut(pairs: list[Pair], tokenizer: Tokenizer) -> None:
-    shown = text_batches(pairs, tokenizer, tokens=512, max_tokens=6).as_numpy_iterator()
+    shown = text_batches(pairs, tokenizer, batch_tokens=512, max_tokens=6).as_numpy_iterator()
     assert max(max(inputs["source"].shape[1], labels.shape[1]) for inputs, labels in shown) == 6
 
 
@@ -66,7 +66,7 @@ def test_longer_texts_are_cut(pairs: list[Pair], tokenizer: Tokenizer) -> None:
 def test_pairs_may_come_as_any_iterable_or_dataset(
     given: object, pairs: list[Pair], tokenizer: Tokenizer
 ) -> None:
-    said = texts(text_batches(given(pairs), tokenizer, tokens=512), tokenizer)
+    said = texts(text_batches(given(pairs), tokenizer, batch_tokens=512), tokenizer)
     assert sorted(said) == sorted(map(tuple, pairs))
 
 
@@ -78,9 +78,9 @@ def test_fit_learns_from_texts_and_evaluate_takes_them_too() -> None:
         "tiny", tokenizer, width=32, num_heads=2, inner_width=32, dropout=0.0
     )
     model.compile(keras.optimizers.Adam(5e-3), LabelSmoothedCrossEntropy(0.0))
-    held_out = text_batches(learned[:3], model.tokenizer, tokens=128)
+    held_out = text_batches(learned[:3], model.tokenizer, batch_tokens=128)
     history = model.fit(
-        text_batches(learned, model.tokenizer, tokens=128),
+        text_batches(learned, model.tokenizer, batch_tokens=128),
         validation_data=held_out,
         epochs=40,
         shuffle=False,
@@ -148,4 +148,4 @@ def test_a_model_without_a_tokenizer_is_told(pairs: list[Pair]) -> None:
 
 def test_a_budget_that_a_sentence_does_not_fit_in_is_told(tokenizer: Tokenizer) -> None:
     with pytest.raises(ValueError, match=r"a batch of 3 tokens cannot hold the longest sentence"):
-        text_batches([("Oui, bien sûr.", "Yes, of course.")], tokenizer, tokens=3)
+        text_batches([("Oui, bien sûr.", "Yes, of course.")], tokenizer, batch_tokens=3)
