@@ -10,7 +10,7 @@ from tests.serving.web.site import asked, opened, translated, until_told
 if TYPE_CHECKING:
     from tests.browser import Page
 
-FIRST = "Si tu as le temps dimanche, tu visiteras le château."  # of which this model says many words
+FIRST = "Les enfants aiment le riz."  # of which this model says many words
 TEXT = f"{FIRST}\nJe suis étudiant."
 NAMES = {"encoder": "Input–Input", "decoder": "Output–Output", "cross": "Input–Output"}
 EXPLORED = "document.querySelectorAll('#map tbody td').length"
