@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,11 @@ class Manifest:
     def runtimes(self) -> list[RuntimeName]:
         """What can be asked, the lightest first."""
         return [each for each in RUNTIMES if each.file in self.files]
+
+    @property
+    def digest(self) -> str:
+        """Identifies a version, since the sums of all other files are in it."""
+        return sha256(self.content()).hexdigest()
 
     def content(self) -> bytes:
         """The bytes of the file."""
