@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from export.layout import format_of
+from export.record import Large
 from export.sums import Sum
 
 
@@ -15,8 +16,8 @@ from export.sums import Sum
 class Pairs:
     """Of the corpus: all, and those that cleaning left."""
 
-    read: int
-    kept: int
+    read: Large
+    kept: Large
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ class Card:
 
     corpus: str | None  # what it was trained on, as far as that is known
     pairs: Pairs | None
-    parameters: int
-    bytes: dict[str, int]  # of each format; "all" is what every format needs
+    parameters: Large
+    bytes: dict[str, Large]  # of each format; "all" is what every format needs
     sentences: int  # golden ones
     scores: tuple[Scored, ...]  # none without references
     agreement: tuple[Agreement, ...]  # as seen when it was exported

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +15,27 @@ from export.card import Card
 from export.golden import Golden, GoldenError, check_tokenized, read_golden
 from export.layout import CTRANSLATE2, FORMATS, GOLDEN, MANIFEST, ONNX, RUNTIMES, TOKENIZER, RuntimeName
 from export.record import RecordError, parsed, record, shown
-from export.sums import AGAIN, Sum, differences, path_problem
+from export.sums import AGAIN, NotReadableError, Sum, differences, path_problem, read_regular
 from keras_transformer.decoding.lengths import longest_answer
 from keras_transformer.models.network import Network
 from keras_transformer.text.tokenizer import Tokenizer
 
 FORMAT = 1
 MOST_TOLD = 20  # problems
+MAX_MANIFEST_BYTES = 2**20  # a SavedModel of many files has 20,000
+MAX_LANGUAGE = 100  # characters: RFC 5646 has room for any tag in 35
 
 
 class VersionError(ValueError):
     """A directory that is no version as it was exported: every problem, with what to do."""
 
     def __init__(self, directory: Path, problems: list[str]) -> None:
-        told = problems[:MOST_TOLD]
-        if len(problems) > MOST_TOLD:
-            told.append(f"and {len(problems) - MOST_TOLD:,} problems more")
-        lines = "".join(f"\n  {problem}" for problem in told)
-        super().__init__(f"{directory} cannot be used as an exported version:{lines}")
         self.problems = problems
+        self.first = problems[:MOST_TOLD]  # with the number of the others
+        if len(problems) > MOST_TOLD:
+            self.first.append(f"and {len(problems) - MOST_TOLD:,} problems more")
+        lines = "".join(f"\n  {problem}" for problem in self.first)
+        super().__init__(f"{directory} cannot be used as an exported version:{lines}")
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,13 @@ class Languages:
 
     source: str
     target: str
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if len(value) > MAX_LANGUAGE or not value.isprintable():
+                raise ValueError(
+                    f"{name} must have at most {MAX_LANGUAGE} characters, all printable; got {value[:60]!a}"
+                )
 
 
 @dataclass(frozen=True)
@@ -112,6 +122,11 @@ class Manifest:
     def runtimes(self) -> list[RuntimeName]:
         """What can be asked, the lightest first."""
         return [each for each in RUNTIMES if each.file in self.files]
+
+    @property
+    def digest(self) -> str:
+        """Identifies a version, since the sums of all other files are in it."""
+        return sha256(self.content()).hexdigest()
 
     def content(self) -> bytes:
         """The bytes of the file."""
@@ -191,11 +206,11 @@ def looks_exported(path: Path) -> bool:
 
 def _manifest(directory: Path) -> Manifest:
     try:
-        content = (directory / MANIFEST).read_bytes()
+        content = read_regular(directory / MANIFEST, MAX_MANIFEST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         raise VersionError(directory, [_no_manifest(directory)]) from None
-    except IsADirectoryError:
-        raise VersionError(directory, [f"{MANIFEST}: it is a directory; {AGAIN}"]) from None
+    except NotReadableError as error:
+        raise VersionError(directory, [f"{MANIFEST}: {error}; {AGAIN}"]) from None
     try:
         values = parsed(content)
         newer = _of_another_format(values)
@@ -225,7 +240,7 @@ def _of_another_format(values: Any) -> str | None:
         return None
     if written > FORMAT:
         return (
-            f"{MANIFEST}: it is of format {written}, and this program knows up to {FORMAT}; "
+            f"{MANIFEST}: it is of format {shown(written)}, and this program knows up to {FORMAT}; "
             "install the release of this package that wrote it, or a later one"
         )
     return f"{MANIFEST}: there is no format {written}, this program knows {FORMAT}; {AGAIN}"
@@ -234,13 +249,13 @@ def _of_another_format(values: Any) -> str | None:
 def _tokenizer(directory: Path, manifest: Manifest) -> Tokenizer:
     try:
         tokenizer = Tokenizer.load(directory / TOKENIZER)
+        found = {
+            "languages": Languages(tokenizer.source_lang, tokenizer.target_lang),
+            "vocabulary": Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),
+            "special_ids": SpecialIds(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id),
+        }
     except (ValueError, OSError) as error:
         raise VersionError(directory, [f"{TOKENIZER}: {error}"]) from error
-    found = {
-        "languages": Languages(tokenizer.source_lang, tokenizer.target_lang),
-        "vocabulary": Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),
-        "special_ids": SpecialIds(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id),
-    }
     problems = [
         f"{TOKENIZER}: its {name} {_values(each)} are not the manifest's "
         f"{_values(getattr(manifest, name))}: it is of another version; {AGAIN}"
@@ -254,7 +269,7 @@ def _tokenizer(directory: Path, manifest: Manifest) -> Tokenizer:
 
 def _golden(directory: Path, manifest: Manifest, tokenizer: Tokenizer) -> tuple[Golden, ...]:
     try:
-        sentences = read_golden((directory / GOLDEN).read_bytes())
+        sentences = read_golden(read_regular(directory / GOLDEN, manifest.files[GOLDEN].bytes))
         check_tokenized(sentences, tokenizer, manifest.limits.source_tokens)
     except GoldenError as error:
         raise VersionError(

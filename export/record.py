@@ -5,14 +5,22 @@ A default of a field is no excuse: what a file leaves out is missing.
 
 import json
 import math
+from collections import Counter
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 Record = TypeVar("Record")
 
 _NOUNS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 _SHOWN = 60  # characters of a wrong value
+
+MAX_INT = 2**31 - 1  # of a whole number: what int32 and uint32 both hold
+MAX_LARGE = 2**53 - 1  # of any other number: what every reader of JSON keeps exactly (RFC 8259, section 6)
+MAX_TEXT = 100_000  # characters
+
+#: A whole number that may exceed MAX_INT: bytes, parameters, sentence pairs.
+Large = Annotated[int, MAX_LARGE]
 
 
 class RecordError(ValueError):
@@ -24,9 +32,22 @@ class RecordError(ValueError):
 
 
 def parsed(content: bytes) -> Any:
-    """Strict JSON: UTF-8, no key twice, no NaN."""
+    """Parse strict JSON: UTF-8 without lone surrogates, no key twice, no NaN.
+
+    Args:
+        content: the bytes of a file, or of a line of one.
+
+    Returns:
+        What the JSON holds.
+
+    Raises:
+        RecordError: the content is not strict JSON.
+    """
     try:
-        return json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+        values = json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+        if b"\\ud" in content.lower():  # an escaped surrogate; half a pair cannot be encoded again
+            json.dumps(values, ensure_ascii=False).encode()
+        return values
     except RecursionError:
         raise RecordError(["it is nested too deeply"]) from None
     except ValueError as error:
@@ -34,7 +55,21 @@ def parsed(content: bytes) -> Any:
 
 
 def record(kind: type[Record], values: Any) -> Record:
-    """A dataclass of texts, numbers, lists, objects, other dataclasses and None, from parsed JSON."""
+    """Build a dataclass of texts, numbers, lists, objects, other dataclasses and None from parsed JSON.
+
+    A whole number is 0 to MAX_INT, or to MAX_LARGE where the field is `Large`; any other number lies between
+    -MAX_LARGE and MAX_LARGE; a text has at most MAX_TEXT characters.
+
+    Args:
+        kind: the dataclass.
+        values: what `parsed` returned.
+
+    Returns:
+        The dataclass, filled.
+
+    Raises:
+        RecordError: with every key that is missing, unknown, or whose value is not allowed.
+    """
     problems: list[str] = []
     made = _read(kind, values, "", problems)
     if problems:
@@ -51,9 +86,9 @@ def shown(value: Any) -> str:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"the key {', '.join(twice)} stands in it twice")
+        times = Counter(name for name, _ in pairs)
+        twice = min(name for name, count in times.items() if count > 1)
+        raise ValueError(f"the key {shown(twice)} stands in it twice")
     return found
 
 
@@ -78,20 +113,29 @@ def _read(kind: Any, value: Any, where: str, problems: list[str]) -> Any:
             each = enumerate(value)
             return tuple(_read(inside[0], item, f"{where}[{place}]", problems) for place, item in each)
         return None
+    if origin is Annotated:
+        return _plain(inside[0], value, where, problems, inside[1])
     return _plain(kind, value, where, problems)
 
 
-def _plain(kind: Any, value: Any, where: str, problems: list[str]) -> Any:
+def _plain(kind: Any, value: Any, where: str, problems: list[str], highest: int = MAX_INT) -> Any:
+    """`highest` is that of a whole number."""
     allowed = (int, float) if kind is float else (kind,)
-    if type(value) not in allowed or (kind is float and not math.isfinite(value)):
+    if type(value) not in allowed or (type(value) is float and not math.isfinite(value)):
         problems.append(f"{where} must be {_NOUNS[kind]}; got {shown(value)}")
+    elif kind is str and len(value) > MAX_TEXT:
+        problems.append(f"{where} must have at most {MAX_TEXT:,} characters; got {len(value):,}")
+    elif kind in (int, float):
+        low, high = (0, highest) if kind is int else (-MAX_LARGE, MAX_LARGE)
+        if not low <= value <= high:
+            problems.append(f"{where} must be {low} to {high}; got {shown(value)}")
     return value
 
 
 def _fields(kind: Any, values: Any, where: str, problems: list[str]) -> Any:
     if not _is(values, dict, "an object", where, problems):
         return None
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     names = [field.name for field in fields(kind)]
     before = len(problems)
     problems += [f"{_at(where, name)} is missing" for name in names if name not in values]

@@ -5,9 +5,21 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
+from export.record import Large
+
 AGAIN = "copy the version again from where it came, or export it again"
+MAX_ENTRIES = 10_000  # files and folders of a version directory
+
+
+class NotReadableError(OSError):
+    """A file that is not read; the message says what it must be, and what it is."""
+
+
+class TooManyEntriesError(OSError):
+    """A directory with more than MAX_ENTRIES files and folders below it."""
 
 
 @dataclass(frozen=True)
@@ -15,25 +27,100 @@ class Sum:
     """Of one file."""
 
     sha256: str
-    bytes: int
+    bytes: Large
 
     def __post_init__(self) -> None:
         if len(self.sha256) != 64 or set(self.sha256) - set("0123456789abcdef"):
             raise ValueError(f"sha256 must be 64 digits of 0-9a-f; got {self.sha256!r}")
-        if self.bytes < 0:
-            raise ValueError(f"bytes must be at least 0; got {self.bytes}")
 
     @classmethod
     def of(cls, path: Path) -> "Sum":
         """As it lies there."""
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            return cls(digest, os.fstat(file.fileno()).st_size)
+        with open_regular(path) as file:
+            return cls.read(file)
+
+    @classmethod
+    def read(cls, file: BufferedReader) -> "Sum":
+        """Of an open file, from its beginning."""
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return cls(digest, _size(file))
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file to read it. This never waits, as the opening of a pipe would.
+
+    Args:
+        path: the file; it may be a link to one.
+
+    Returns:
+        The open file.
+
+    Raises:
+        NotReadableError: it is a directory, a pipe, a device or a socket.
+        OSError: it is missing, or may not be read.
+    """
+    _check_regular(path.stat())  # before it is opened: that alone can change something in a device
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: PTH123, SIM115
+    try:
+        _check_regular(os.fstat(file.fileno()))  # it may be another by now
+    except NotReadableError:
+        file.close()
+        raise
+    return file
+
+
+def read_regular(path: Path, max_bytes: int) -> bytes:
+    """Read all of a regular file.
+
+    Args:
+        path: the file; it may be a link to one.
+        max_bytes: what it may have.
+
+    Returns:
+        Its bytes.
+
+    Raises:
+        NotReadableError: it is no regular file, or has more bytes.
+        OSError: it is missing, or may not be read.
+    """
+    with open_regular(path) as file:
+        content = file.read(max_bytes + 1)
+        if len(content) > max_bytes:
+            raise NotReadableError(f"it must have at most {max_bytes:,} bytes, and has {_size(file):,}")
+        return content
+
+
+def entries(directory: Path) -> Iterator[os.DirEntry[str]]:
+    """Every file, folder and link below a directory; what is behind a link is not.
+
+    Args:
+        directory: where to look. A folder that cannot be read counts as empty.
+
+    Yields:
+        The entries, in no order.
+
+    Raises:
+        TooManyEntriesError: after MAX_ENTRIES of them.
+    """
+    folders, count = [os.fspath(directory)], 0
+    while folders:
+        try:
+            scan = os.scandir(folders.pop())
+        except OSError:
+            continue
+        with scan:
+            for entry in scan:
+                count += 1
+                if count > MAX_ENTRIES:
+                    raise TooManyEntriesError(f"it has more than {MAX_ENTRIES:,} files and folders")
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                yield entry
 
 
 def sums(directory: Path) -> dict[str, Sum]:
     """Of every file below, by its path with slashes."""
-    files = (name for name in sorted(_entries(directory)) if (directory / name).is_file())
+    files = (name for name in sorted(_names(directory)) if (directory / name).is_file())
     return {name: Sum.of(directory / name) for name in files}
 
 
@@ -52,31 +139,42 @@ def differences(directory: Path, expected: Mapping[str, Sum], besides: str) -> l
     known = {besides, *expected}
     folders = {str(folder) for name in known for folder in PurePosixPath(name).parents}
     problems = [problem for name, each in expected.items() if (problem := _difference(directory, name, each))]
-    extra = sorted(set(_entries(directory)) - known - folders)
+    try:
+        extra = sorted(set(_names(directory)) - known - folders)
+    except TooManyEntriesError as error:
+        return [*problems, f"{error}; {AGAIN}"]
     return problems + [f"{name}: it is not in the manifest; remove it" for name in extra]
 
 
 def _difference(directory: Path, name: str, expected: Sum) -> str | None:
     path = Path(os.path.realpath(directory / name))
     if not path.is_relative_to(os.path.realpath(directory)):
-        return f"{name}: it is a link that leaves the directory, to {path}; put the file itself there"
+        return f"{name}: it is a link that leaves the directory; put the file itself there"
     try:
-        mode = path.stat().st_mode
+        with open_regular(path) as file:
+            if (size := _size(file)) != expected.bytes:
+                return f"{name}: it has {size:,} bytes, not {expected.bytes:,}; {AGAIN}"
+            there = Sum.read(file)
     except (FileNotFoundError, NotADirectoryError):
         return f"{name}: it is missing; {AGAIN}"
-    if not stat.S_ISREG(mode):
-        found = "a directory" if stat.S_ISDIR(mode) else "neither file nor directory"
-        return f"{name}: it must be a file, and is {found}; {AGAIN}"
-    there = Sum.of(path)
-    if there.bytes != expected.bytes:
-        return f"{name}: it has {there.bytes:,} bytes, not {expected.bytes:,}; {AGAIN}"
+    except NotReadableError as error:
+        return f"{name}: {error}; {AGAIN}"
     if there.sha256 != expected.sha256:
         return f"{name}: its sha256 is {there.sha256[:12]}..., not {expected.sha256[:12]}...; {AGAIN}"
     return None
 
 
-def _entries(directory: Path) -> Iterator[str]:
-    """Everything below it, directories too; a link is an entry, and nothing behind it is."""
-    for folder, folders, files in os.walk(directory):
-        for name in (*folders, *files):
-            yield (Path(folder) / name).relative_to(directory).as_posix()
+def _check_regular(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a directory" if stat.S_ISDIR(found.st_mode) else "neither file nor directory"
+        raise NotReadableError(f"it must be a file, and is {kind}")
+
+
+def _size(file: BufferedReader) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def _names(directory: Path) -> Iterator[str]:
+    """The paths of all entries, with slashes."""
+    for entry in entries(directory):
+        yield Path(entry.path).relative_to(directory).as_posix()

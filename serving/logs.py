@@ -10,6 +10,25 @@ USUAL_LEVEL = {"text": "warning", "json": "info"}  # a terminal stays calm; mach
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
+def printable(text: str) -> str:
+    """The text with every character escaped that a terminal or a reader of lines could take for more."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
+    )
+
+
+class Text(logging.Formatter):
+    """For people: a record is one line, and what follows it of an exception is indented."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
+        return printable(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return "\n".join(f"  {printable(line)}" for line in super().formatException(ei).splitlines())
+
+
 class Lines(logging.Formatter):
     """JSON. What a record has as `facts` become keys beside the usual ones."""
 
@@ -30,5 +49,5 @@ class Lines(logging.Formatter):
 def configure(kind: str, level: str | None) -> None:
     """All of the process, to stderr; no level is the one that is usual for the kind."""
     handler = logging.StreamHandler()
-    handler.setFormatter(Lines() if kind == "json" else logging.Formatter(TEXT))
+    handler.setFormatter(Lines() if kind == "json" else Text(TEXT))
     logging.basicConfig(handlers=[handler], level=(level or USUAL_LEVEL[kind]).upper())

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from export.golden import Golden
 from export.layout import ONNX
@@ -35,6 +36,8 @@ class EngineSettings:
     prefill_tokens: int = 512  # read between two steps
     threads: int = 1  # of a matrix product in ONNX Runtime
     runtime: str = "onnx"
+    trial_seconds: int = 60  # of a processor, to open a version in a process of its own first
+    trial_memory: int = 0  # bytes for that; 0: half of what there is
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +76,18 @@ def load_model(name: str, number: int, version: Version, settings: EngineSetting
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
     attention = Graph(version.path(f"{ONNX}/attention.onnx")) if ONNX in manifest.formats else None
     examples = tuple(each.source for each in version.golden[:EXAMPLES])
-    corpus = manifest.quality.corpus or ""
+    corpus = _file_names(manifest.quality.corpus or "")
     longest = manifest.limits.source_tokens
     model = Model(
         name, number, tokenizer, lengths, longest, settings.precision, engine, attention, corpus, examples
     )
     _warm(model, runtime, version.golden[:WARMING])
     return model
+
+
+def _file_names(corpus: str) -> str:
+    """What a version was trained on, for everyone: where its files lay on the disk is for nobody."""
+    return ", ".join(PurePath(each).name for each in corpus.split(", "))
 
 
 def _runtime(version: Version, settings: EngineSettings) -> Runtime:

@@ -1,14 +1,15 @@
 """What lies on the disk: NAME/VERSION directories, the pins beside them, and how they are opened."""
 
 import logging
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from export.manifest import VersionError, looks_exported, open_version
+from export.sums import TooManyEntriesError, entries, open_regular
 from serving.model import EngineSettings, Model, ModelError, load_model
 from serving.models import Models
+from serving.trial import reason, try_version
 
 _logger = logging.getLogger(__name__)
 
@@ -41,10 +42,14 @@ class Seen(NamedTuple):
 def look(root: Path) -> Seen:
     """NAME/VERSION directories, or the one that the root is itself; or an OSError: nobody knows."""
     if looks_exported(root):
-        return Seen([_alone(root.resolve())], {}, [])
+        place = _alone(root.resolve())
+        return Seen([place], {}, []) if place.name.isprintable() else Seen([], {}, [_unprintable(place.name)])
     seen = Seen([], {}, [])
     for folder in sorted(root.iterdir()):
         if folder.name.startswith("."):
+            continue
+        if not folder.name.isprintable():
+            seen.troubles.append(_unprintable(folder.name))
             continue
         try:
             for path in sorted(folder.iterdir()):
@@ -72,12 +77,25 @@ def places(root: Path) -> list[Place]:
 
 
 def opened(place: Place, settings: EngineSettings) -> Model | str:
-    """All that takes its time is done, but for the start of its engine; or why it is refused."""
+    """Open a version that passes its trial, up to the start of its engine.
+
+    Args:
+        place: where the version lies.
+        settings: how it is decoded, and the limits of its trial.
+
+    Returns:
+        The model, or why the version is refused: a line for everyone.
+    """
     try:
-        return load_model(place.name, place.version, open_version(place.directory), settings)
+        passed = try_version(place.directory, settings)
+        version = open_version(place.directory)
+        if version.manifest.digest != passed:
+            raise ModelError("it changed while it was opened; it is tried again once it stays the same")
+        return load_model(place.name, place.version, version, settings)
     except (VersionError, ModelError, OSError) as error:
-        _logger.error("%s %d is refused: %s", place.name, place.version, error)
-        return str(error)
+        why = reason(error, place.directory)
+        _logger.error("%s %d in %s is refused: %s", place.name, place.version, place.directory, why)
+        return why
     except Exception:
         _logger.exception("%s %d is refused: it could not be opened", place.name, place.version)
         return "it could not be opened: the log says why"
@@ -115,6 +133,10 @@ def _too_large(name: str) -> str:
     return f"{name} is passed over: the number of a version must be below {NUMBERS}; give it a lower one"
 
 
+def _unprintable(name: str) -> str:
+    return f"{name!a} is passed over: the name of a model must have printable characters only; rename it"
+
+
 def _alone(directory: Path) -> Place:
     """A root that is a version: NAME/VERSION, or any name: then it is version 1 of that name."""
     if is_number(directory.name):
@@ -123,22 +145,24 @@ def _alone(directory: Path) -> Place:
 
 
 def _stamp(directory: Path) -> Stamp:
-    return tuple(sorted(_files(directory)))
+    """Of a directory with more files than a version has: none, so that it is opened, and refused, once."""
+    try:
+        return tuple(sorted(_files(directory)))
+    except TooManyEntriesError:
+        return ()
 
 
 def _files(directory: Path) -> Iterator[tuple[str, int, int, int]]:
     """Every file with what tells it from another that was put in its place."""
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            path = f"{folder}/{name}"
-            try:
-                found = os.stat(path)  # noqa: PTH116 (of all files, every few seconds: a Path costs more)
-            except OSError:
-                yield path, 0, 0, 0
-            else:
-                yield path, found.st_ino, found.st_mtime_ns, found.st_size
+    for entry in entries(directory):
+        try:
+            if not entry.is_dir():
+                found = entry.stat()
+                yield entry.path, found.st_ino, found.st_mtime_ns, found.st_size
+        except OSError:
+            yield entry.path, 0, 0, 0
 
 
 def _text(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(PIN_BYTES).decode(errors="replace").strip()

@@ -132,6 +132,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         1024,
         "threads of a matrix product; two can be slower than one on a shared machine",
     )
+    _count(
+        engine,
+        "trial-seconds",
+        60,
+        "seconds of a processor in which a version opens and translates its golden sentences in a process of "
+        "its own, before the server opens it; ten times as many by the clock",
+    )
+    engine.add_argument(
+        "--trial-memory",
+        type=at_least_one("--trial-memory must be at least 1"),
+        default=0,
+        metavar="N",
+        help="MiB of memory for that process (half of the machine's or the container's)",
+    )
     limits = parser.add_argument_group("what a request may have; INVALID_ARGUMENT beyond it")
     _count(limits, "characters", 5_000, 10_000_000, "characters of a text")
     _count(
@@ -187,6 +201,8 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.prefill,
         arguments.threads,
         arguments.runtime,
+        arguments.trial_seconds,
+        arguments.trial_memory * 2**20,
     )
     for pool in ("INTRA", "INTER"):
         os.environ.setdefault(f"TF_NUM_{pool}OP_THREADS", str(arguments.threads))

@@ -144,7 +144,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "the manifest is a directory": (
         lambda version: [(version / "manifest.json").unlink(), (version / "manifest.json").mkdir()],
-        [f"manifest.json: it is a directory; {AGAIN}"],
+        [f"manifest.json: it must be a file, and is a directory; {AGAIN}"],
     ),
     "the manifest is empty": (
         as_bytes(lambda content: b""),
@@ -168,7 +168,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a key stands twice": (
         as_bytes(lambda content: content.replace(b"{", b'{"format": 1,', 1)),
-        [f"manifest.json: it is no JSON: the key format stands in it twice; {AGAIN}"],
+        [f'manifest.json: it is no JSON: the key "format" stands in it twice; {AGAIN}'],
     ),
     "a number is none": (
         as_bytes(lambda content: content.replace(b'"parameters": ', b'"parameters": NaN, "was": ')),
@@ -197,6 +197,48 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
             f"manifest.json: special_ids.start must be a whole number; got true; {AGAIN}",
             f'manifest.json: special_ids.end must be a whole number; got "3"; {AGAIN}',
         ],
+    ),
+    "lengths that no message can carry": (
+        changed("lengths", "longest", to=2**32),
+        [f"manifest.json: lengths.longest must be 0 to 2147483647; got 4294967296; {AGAIN}"],
+    ),
+    "a length below nothing": (
+        changed("lengths", "whole", to=-1),
+        [f"manifest.json: lengths.whole must be 0 to 2147483647; got -1; {AGAIN}"],
+    ),
+    "a text without end": (
+        changed("quality", "corpus", to="a" * 100_001),
+        [f"manifest.json: quality.corpus must have at most 100,000 characters; got 100,001; {AGAIN}"],
+    ),
+    "a language that no terminal shows": (
+        changed("languages", "source", to="fr\x1b[2J"),
+        [
+            "manifest.json: languages: source must have at most 100 characters, all printable; "
+            f"got 'fr\\x1b[2J'; {AGAIN}"
+        ],
+    ),
+    "half a character": (
+        as_bytes(lambda content: content.replace(b'"fr"', b'"fr\\ud83d"', 1)),
+        ["manifest.json: it is no JSON: 'utf-8' codec can't encode character '\\ud83d'"],
+    ),
+    "a manifest without end": (
+        as_bytes(lambda content: content + b" " * 2**20),
+        ["manifest.json: it must have at most 1,048,576 bytes, and has "],
+    ),
+    "the manifest is a pipe": (
+        lambda version: [(version / "manifest.json").unlink(), os.mkfifo(version / "manifest.json")],
+        [f"manifest.json: it must be a file, and is neither file nor directory; {AGAIN}"],
+    ),
+    "the manifest is a device that has no end": (
+        lambda version: [
+            (version / "manifest.json").unlink(),
+            (version / "manifest.json").symlink_to("/dev/zero"),
+        ],
+        [f"manifest.json: it must be a file, and is neither file nor directory; {AGAIN}"],
+    ),
+    "more files than can be": (
+        lambda version: [(version / str(number)).touch() for number in range(10_000)],
+        [f"it has more than 10,000 files and folders; {AGAIN}"],
     ),
     "a network that cannot be": (
         changed("network", "num_heads", to=3),
@@ -313,7 +355,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a link that leaves": (
         linked_out,
-        [f"{MODEL}: it is a link that leaves the directory, to "],
+        [f"{MODEL}: it is a link that leaves the directory; put the file itself there"],
     ),
     "a directory instead of a file": (
         a_directory,
@@ -329,11 +371,15 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a size below nothing": (
         changed("files", MODEL, "bytes", to=-1),
-        [f"manifest.json: files.{MODEL}: bytes must be at least 0; got -1; {AGAIN}"],
+        [f"manifest.json: files.{MODEL}.bytes must be 0 to 9007199254740991; got -1; {AGAIN}"],
     ),
     "a wrong sum": (
         changed("files", MODEL, "sha256", to="0" * 64),
         [f"{MODEL}: its sha256 is "],
+    ),
+    "a size above all disks": (
+        changed("files", MODEL, "bytes", to=2**53),
+        [f"manifest.json: files.{MODEL}.bytes must be 0 to 9007199254740991; got 9007199254740992; {AGAIN}"],
     ),
     "a sum that is none": (
         changed("files", MODEL, "sha256", to="abc"),

@@ -5,10 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,6 +163,35 @@ def test_a_record_tells_all_that_is_wrong_with_where() -> None:
         "share must be a number; got Infinity",
         "ready must be true or false; got 1",
     ]
+
+
+def test_every_number_of_a_manifest_has_an_upper_bound(version: Version) -> None:
+    content = version.manifest.content()
+
+    def numbers(values: Any) -> Iterator[tuple[Any, Any]]:
+        each = values.items() if isinstance(values, dict) else enumerate(values)
+        for key, value in each:
+            if isinstance(value, dict | list):
+                yield from numbers(value)
+            elif isinstance(value, int | float) and not isinstance(value, bool):
+                yield values, key
+
+    values = parsed(content)
+    found = list(numbers(values))
+    assert len(found) > 40
+    for place, key in found:
+        before, place[key] = place[key], 10**400
+        with pytest.raises(RecordError, match=r"^[^;]* must be [-0-9]+ to [0-9]+; got 10{59} ...$"):
+            record(Manifest, values)
+        place[key] = before
+    assert record(Manifest, values) == version.manifest
+
+
+def test_a_key_that_stands_twice_among_many_is_refused_at_once() -> None:
+    """With a search of all keys for each of them this takes a quarter of an hour."""
+    keys = ", ".join(f'"k{number}": 1' for number in range(200_000))
+    with pytest.raises(RecordError, match='the key "k7" stands in it twice'):
+        parsed(f'{{{keys}, "k7": 2}}'.encode())
 
 
 def test_a_version_is_read_without_a_framework(version: Version) -> None:
