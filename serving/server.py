@@ -12,9 +12,11 @@ from serving import access
 from serving.door import Door
 from serving.front import Front
 from serving.handlers import SERVICE, handlers
+from serving.intake import MAX_WAITING, Intake
 from serving.limits import Limits
 from serving.metrics import Metrics
 from serving.models import Models
+from serving.receiving import Receiving
 from serving.security import Security
 from serving.service import TranslationService
 from serving.traces import Traces
@@ -26,6 +28,8 @@ _logger = logging.getLogger(__name__)
 
 LAST_WORDS = 1.0  # seconds in which answers still leave; then those who watch the health are cut off
 PULSE = 0.25  # seconds between two looks at the engines
+STREAMS = 4096  # calls of one connection: gRPC resets the others, so that it is above what the intake refuses
+WINDOW = 2**14  # bytes of a message that its sender may send before it is read
 PINGS = 5000  # milliseconds between a caller's pings, also while it asks nothing; who sends more is cut off
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -51,15 +55,20 @@ class Server:
         self._front = Front(self._door, told if traces is None else (traces.tell, *told))
         self._healthy = False
         self._http: Site | None = None
+        self._intake = Intake()
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
             options=[
                 ("grpc.so_reuseport", 0),  # a second server on this port is an error, and no silent rival
                 ("grpc.max_receive_message_length", limits.message_bytes),
+                ("grpc.max_concurrent_streams", STREAMS),
+                ("grpc.server.max_pending_requests", MAX_WAITING),
+                ("grpc.http2.lookahead_bytes", WINDOW),
+                ("grpc.http2.bdp_probe", 0),  # it makes the window larger: 4 MiB on a fast network
                 ("grpc.http2.min_ping_interval_without_data_ms", PINGS),
                 ("grpc.keepalive_permit_without_calls", 1),  # else it is two hours where nothing is asked
             ],
-            interceptors=security.interceptors(),
+            interceptors=[*security.interceptors(), Receiving(self._intake)],
         )
         self._server.add_generic_rpc_handlers((handlers(self._service, self._front),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -89,7 +98,14 @@ class Server:
         security = self._security
         accepts = None if security.tokens is None else security.tokens.accepts
         tls = None if security.certificates is None else security.certificates.ssl_context()
-        routes = (self._service, self._front, self._metrics, self._limits, lambda: self._healthy)
+        routes = (
+            self._service,
+            self._front,
+            self._metrics,
+            self._limits,
+            self._intake,
+            lambda: self._healthy,
+        )
         self._http = Site(application(*routes, accepts))
         return await self._http.start(host, port, tls)
 

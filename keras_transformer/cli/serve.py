@@ -33,6 +33,7 @@ NEEDED = (
     "grpc_health",
     "grpc_reflection",
     "google.rpc",
+    "msgspec",
     "prometheus_client",
     "sentencepiece",
 )

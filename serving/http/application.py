@@ -9,6 +9,7 @@ from serving.front import Front
 from serving.http.guard import Accepts, dress, only_own_pages, only_with_token, tell
 from serving.http.page import page, table
 from serving.http.routes import Routes
+from serving.intake import Intake
 from serving.limits import Limits
 from serving.metrics import Metrics
 from serving.service import TranslationService
@@ -19,6 +20,7 @@ def application(
     front: Front,
     metrics: Metrics,
     limits: Limits,
+    intake: Intake,
     healthy: Callable[[], bool],
     accepts: Accepts | None = None,
 ) -> web.Application:
@@ -29,6 +31,6 @@ def application(
         guards.append(only_with_token(accepts, files))
     made = web.Application(middlewares=guards, client_max_size=limits.message_bytes)
     made.on_response_prepare.append(dress)
-    made.add_routes(Routes(service, front, metrics, limits, healthy).table())
+    made.add_routes(Routes(service, front, metrics, limits, intake, healthy).table())
     made.add_routes(table(files))
     return made

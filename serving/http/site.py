@@ -10,6 +10,7 @@ from aiohttp import web
 from serving.http.guard import HEADERS, failed
 
 LAST_WORDS = 1.0  # seconds in which answers still leave
+WINDOW = 2**14  # bytes of a body that its sender may send before it is read
 IDLE = 75.0  # seconds that a connection may be without a request
 
 
@@ -24,7 +25,12 @@ class Site:
         """-> the port; 0 has become one that was free."""
         await self._runner.setup()
         loop = asyncio.get_running_loop()
-        options: dict[str, Any] = {"access_log": None, "keepalive_timeout": IDLE, "auto_decompress": False}
+        options: dict[str, Any] = {
+            "access_log": None,
+            "keepalive_timeout": IDLE,
+            "auto_decompress": False,
+            "read_bufsize": WINDOW,
+        }
         connection: Any = partial(_Connection, loop=loop, **options)
         try:
             self._listening = await loop.create_server(

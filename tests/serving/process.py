@@ -36,6 +36,12 @@ def megabytes(of: "subprocess.Popen[str]") -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+def highest_megabytes(of: "subprocess.Popen[str]") -> float:
+    """That it has ever held in memory."""
+    status = Path(f"/proc/{of.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 2**10
+
+
 @contextmanager
 def serving(directory: Path, *options: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """The same, warm. -> with its address."""

@@ -1,11 +1,13 @@
 """Who is turned away, and how: errors are JSON, and every answer has the headers."""
 
 import json
+from collections.abc import AsyncIterator
+from io import BytesIO
 
 import aiohttp
 import pytest
 
-from serving.http import bodies
+from serving import intake
 from serving.http.guard import HEADERS
 from serving.http.site import Site
 from serving.limits import Limits
@@ -91,12 +93,33 @@ def test_a_body_has_as_many_bytes_as_a_message_may(over: int) -> None:
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "SECONDS", 0.1)
+    monkeypatch.setattr(intake, "SECONDS", 0.1)
 
     async def scenario() -> None:
         async with site() as http:
             status, _, body = await sent(http, POST + b"Content-Length: 100\r\n\r\n{")
-            assert (status, json.loads(body)) == (408, {"error": "the body was not there within 0.1 s"})
+            assert status == 408
+            assert "did not arrive within 0.1 s" in json.loads(body)["error"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"), [("application/json", 2**20), ("application/x-www-form-urlencoded", 2**18)]
+)
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_is_far_smaller_than_a_message_of_grpc(kind: str, most: int, announced: bool) -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            content = b"q=" + b"a" * most
+
+            async def pieces() -> AsyncIterator[bytes]:
+                yield content
+
+            call = http.post(
+                "/translate", data=BytesIO(content) if announced else pieces(), headers={"Content-Type": kind}
+            )
+            assert f"{most:,} bytes" in await refused(call, 413)
 
     run(scenario)
 
