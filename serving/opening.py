@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ _logger = logging.getLogger(__name__)
 
 PIN = "default"  # NAME/default holds the number of the version that is to be the default
 PIN_BYTES = 64  # of it that are read
+MAX_FILES = 1_000  # of a version that are looked at for changes
 NUMBERS = 2**64  # of versions: what the wire can carry
 
 Stamp = tuple[tuple[str, int, int, int], ...]
@@ -46,6 +48,11 @@ def look(root: Path) -> Seen:
     for folder in sorted(root.iterdir()):
         if folder.name.startswith("."):
             continue
+        if not folder.name.isprintable():
+            seen.troubles.append(
+                f"{folder.name!r} is passed over: a model's name must be printable; rename the directory"
+            )
+            continue
         try:
             for path in sorted(folder.iterdir()):
                 if is_number(path.name) and path.is_dir():
@@ -77,7 +84,7 @@ def opened(place: Place, settings: EngineSettings) -> Model | str:
         return load_model(place.name, place.version, open_version(place.directory), settings)
     except (VersionError, ModelError, OSError) as error:
         _logger.error("%s %d is refused: %s", place.name, place.version, error)
-        return str(error)
+        return str(error).replace(str(place.directory), f"{place.name}/{place.version}")  # all callers see it
     except Exception:
         _logger.exception("%s %d is refused: it could not be opened", place.name, place.version)
         return "it could not be opened: the log says why"
@@ -123,7 +130,8 @@ def _alone(directory: Path) -> Place:
 
 
 def _stamp(directory: Path) -> Stamp:
-    return tuple(sorted(_files(directory)))
+    """Files of a version; nothing below another directory, as a link may lead to the whole disk."""
+    return tuple(sorted(islice(_files(directory), MAX_FILES))) if looks_exported(directory) else ()
 
 
 def _files(directory: Path) -> Iterator[tuple[str, int, int, int]]:

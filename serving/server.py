@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import grpc
@@ -9,6 +10,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from serving import access
+from serving.descriptors import max_connections
 from serving.door import Door
 from serving.front import Front
 from serving.handlers import SERVICE, handlers
@@ -19,6 +21,7 @@ from serving.models import Models
 from serving.receiving import Receiving
 from serving.security import Security
 from serving.service import TranslationService
+from serving.tls import in_address
 from serving.traces import Traces
 
 if TYPE_CHECKING:
@@ -57,10 +60,12 @@ class Server:
         self._http: Site | None = None
         self._intake = Intake()
         self._health = health.aio.HealthServicer()
+        self._max_connections = max_connections()
         self._server = grpc.aio.server(
             options=[
                 ("grpc.so_reuseport", 0),  # a second server on this port is an error, and no silent rival
                 ("grpc.max_receive_message_length", limits.message_bytes),
+                ("grpc.max_allowed_incoming_connections", self._max_connections),
                 ("grpc.max_concurrent_streams", STREAMS),
                 ("grpc.server.max_pending_requests", MAX_WAITING),
                 ("grpc.http2.lookahead_bytes", WINDOW),
@@ -80,7 +85,7 @@ class Server:
     async def start(self, host: str, port: int) -> int:
         """Health is answered from now on, all else refused. -> the port; 0 has become one that was free."""
         await self._tell(_NOT_SERVING)
-        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        place = f"{in_address(host)}:{port}"
         try:
             chosen = self._security.listen(self._server, place)
         except RuntimeError as error:
@@ -90,9 +95,16 @@ class Server:
         await self._server.start()
         return chosen
 
-    async def start_http(self, host: str, port: int) -> int:
-        """The same beside it over HTTP, by the same door; likewise."""
+    async def start_http(self, host: str, port: int, allowed_hosts: Collection[str] = ()) -> int:
+        """The same beside it over HTTP, by the same door; likewise.
+
+        Args:
+            host: The address to listen at.
+            port: 0 is one that is free.
+            allowed_hosts: Names that requests may call the server by, besides those of loopback.
+        """
         from serving.http.application import application  # noqa: PLC0415 (the library, when it is needed)
+        from serving.http.hosts import Hosts  # noqa: PLC0415
         from serving.http.site import Site  # noqa: PLC0415
 
         security = self._security
@@ -106,7 +118,7 @@ class Server:
             self._intake,
             lambda: self._healthy,
         )
-        self._http = Site(application(*routes, accepts))
+        self._http = Site(application(*routes, Hosts(host, allowed_hosts), accepts), self._max_connections)
         return await self._http.start(host, port, tls)
 
     async def open(self, models: Models) -> None:
@@ -126,7 +138,11 @@ class Server:
         """Take nothing more, and finish what was taken. -> whether all was, within so many seconds."""
         await self.notice(0)
         self._door.shut()
+        if self._http is not None:
+            self._http.leave()
         done = await self._door.emptied(grace)
+        if self._http is not None:
+            self._http.refuse()
         await self._door.quiet(LAST_WORDS if done else 0)
         await self._server.stop(LAST_WORDS if done else 0)
         if self._http is not None:

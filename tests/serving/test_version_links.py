@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from serving.opening import MAX_FILES, look, opened
 from tests.serving.echo import run
-from tests.serving.live import default, live, point, put, said, serving
+from tests.serving.live import SETTINGS, default, live, point, put, said, serving
 
 
 def test_a_link_that_is_pointed_elsewhere_is_a_changed_version_and_pins_hold_for_links(
@@ -103,3 +104,34 @@ def test_a_pin_is_the_default_and_without_it_the_highest_is(
                 assert [each.getMessage() for each in caplog.records] == ([told] if told else [])
 
     run(scenario)
+
+
+def test_a_link_to_the_whole_disk_is_refused_and_not_walked(root: Path) -> None:
+    (root / "fr-en" / "7").symlink_to("/")
+    stamps = {place.version: place.stamp for place in look(root).places}
+    assert stamps[7] == ()
+    assert len(stamps[1]) > 3
+
+
+def test_a_version_of_too_many_files_is_not_gone_through_to_the_end(root: Path) -> None:
+    for number in range(MAX_FILES + 1):
+        (root / "fr-en" / "1" / str(number)).touch()
+    assert [len(place.stamp) for place in look(root).places] == [MAX_FILES]
+
+
+def test_a_model_whose_name_is_not_printable_is_passed_over(root: Path) -> None:
+    (root / "fr-en").rename(root / "fr\nen")
+    seen = look(root)
+    assert seen.places == []
+    assert seen.troubles == [
+        "'fr\\nen' is passed over: a model's name must be printable; rename the directory"
+    ]
+
+
+def test_why_a_version_is_refused_tells_callers_nothing_of_where_it_lies(root: Path) -> None:
+    (root / "fr-en" / "1" / "manifest.json").write_text("{")
+    (place,) = look(root).places
+    why = opened(place, SETTINGS)
+    assert isinstance(why, str)
+    assert "fr-en/1 cannot be used" in why
+    assert str(root) not in why
