@@ -41,6 +41,11 @@ class Intake:
         self._turns: OrderedDict[str, dict[asyncio.Future[None], None]] = OrderedDict()
         self._waiting = 0
 
+    @property
+    def idle(self) -> bool:
+        """Whether no message arrives or waits to be read."""
+        return not self._arrivals and not self._waiting
+
     @asynccontextmanager
     async def arriving(self, connection: str) -> AsyncIterator[None]:
         """Read one message inside.

@@ -143,7 +143,7 @@ class Server:
         done = await self._door.emptied(grace)
         if self._http is not None:
             self._http.refuse()
-        await self._door.quiet(LAST_WORDS if done else 0)
+        await self._door.quiet(LAST_WORDS if done else 0, lambda: self._intake.idle)
         await self._server.stop(LAST_WORDS if done else 0)
         if self._http is not None:
             await self._http.stop()
