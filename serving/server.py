@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 LAST_WORDS = 1.0  # seconds in which answers still leave; then those who watch the health are cut off
+MAX_UNQUIET = 3.0  # seconds in which those who have sent a request already are refused, and not cut off
 PULSE = 0.25  # seconds between two looks at the engines
 STREAMS = 4096  # calls of one connection: gRPC resets the others, so that it is above what the intake refuses
 WINDOW = 2**14  # bytes of a message that its sender may send before it is read
@@ -143,7 +144,7 @@ class Server:
         done = await self._door.emptied(grace)
         if self._http is not None:
             self._http.refuse()
-        await self._door.quiet(LAST_WORDS if done else 0, lambda: self._intake.idle)
+        await self._door.quiet(MAX_UNQUIET if done else 0, lambda: self._intake.idle)
         await self._server.stop(LAST_WORDS if done else 0)
         if self._http is not None:
             await self._http.stop()
