@@ -1,6 +1,7 @@
 """Whether requests are taken, and how many are inside."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from serving.errors import ClosedError
@@ -41,11 +42,16 @@ class Door:
             return False
         return True
 
-    async def quiet(self, timeout: float) -> None:
-        """Until nobody has come for a while: who has sent a request already is told, and not cut off."""
+    async def quiet(self, timeout: float, idle: Callable[[], bool] = lambda: True) -> None:
+        """Wait until no request has come for a while: one that was sent already is refused, and not cut off.
+
+        Args:
+            timeout: Seconds.
+            idle: Whether no request is on its way to the door.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 came, looks = self._came, 0
                 while looks < LOOKS:  # each of them gives a busy event loop its turn
                     await asyncio.sleep(PAUSE)
-                    came, looks = self._came, looks + 1 if came == self._came else 0
+                    came, looks = self._came, looks + 1 if came == self._came and idle() else 0

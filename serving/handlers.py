@@ -36,7 +36,7 @@ def handlers(service: TranslationService, front: Front) -> grpc.GenericRpcHandle
                 with visited(name, context) as visit:
                     return await method(kind.FromString(message), visit.remaining)
             except RefusedError as error:
-                return await _abort(context, error.refusal)
+                return await abort(context, error.refusal)
 
         return grpc.unary_unary_rpc_method_handler(handle, response_serializer=_bytes)
 
@@ -49,7 +49,7 @@ def handlers(service: TranslationService, front: Front) -> grpc.GenericRpcHandle
                         async for each in answers:
                             await _write(context, each)
             except RefusedError as error:
-                await _abort(context, error.refusal)
+                await abort(context, error.refusal)
 
         return grpc.unary_stream_rpc_method_handler(handle, response_serializer=_bytes)
 
@@ -81,7 +81,8 @@ def _traceparent(context: Context) -> str:
     return ""
 
 
-async def _abort(context: Context, told: Refusal) -> Any:
+async def abort(context: Context, told: Refusal) -> Any:
+    """End the call with this status."""
     await context.abort(_CODES[told.code], told.message, (("grpc-status-details-bin", _details(told)),))
 
 

@@ -14,6 +14,7 @@ from serving.models import Models, listed
 from serving.opening import open_models, places
 from serving.security import Security
 from serving.server import Server
+from serving.tls import in_address
 from serving.traces import traces
 from serving.versions import Versions
 
@@ -30,12 +31,16 @@ class Listening:
     http_port: int | None = 8080  # None: no HTTP
     security: Security = Security()  # noqa: RUF009
     notice: float = 0.0  # seconds
+    allowed_hosts: frozenset[str] = frozenset()  # names that HTTP requests may call it by
 
     def page(self, port: int) -> str:
         """What to open in a browser."""
         scheme = "http" if self.security.certificates is None else "https"
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{scheme}://{host}:{port}/"
+        return f"{scheme}://{self.address(port)}/"
+
+    def address(self, port: int) -> str:
+        """Where a client connects to."""
+        return f"{in_address(self.host)}:{port}"
 
 
 async def serve(
@@ -60,7 +65,7 @@ async def serve(
     port = await server.start(listening.host, listening.port)
     http_port = listening.http_port
     if http_port is not None:
-        http_port = await server.start_http(listening.host, http_port)
+        http_port = await server.start_http(listening.host, http_port, listening.allowed_hosts)
     going = _signals()
     opening = asyncio.create_task(in_daemon(open_models, found, settings))
     waiting = asyncio.create_task(going.wait())
@@ -73,9 +78,9 @@ async def serve(
             await server.open(models)
             for line in _described(models):
                 note(line)
-            tell(f"serving on {listening.host}:{port}")
+            tell(f"serving on {listening.address(port)}")
             if http_port is not None:
-                tell(f"http on {listening.host}:{http_port}")
+                tell(f"http on {listening.address(http_port)}")
                 note(f"the page is at {listening.page(http_port)}")
             with versions.watched(watch):
                 await waiting

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import grpc
@@ -9,14 +10,18 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from serving import access
+from serving.descriptors import max_connections
 from serving.door import Door
 from serving.front import Front
 from serving.handlers import SERVICE, handlers
+from serving.intake import MAX_WAITING, Intake
 from serving.limits import Limits
 from serving.metrics import Metrics
 from serving.models import Models
+from serving.receiving import Receiving
 from serving.security import Security
 from serving.service import TranslationService
+from serving.tls import in_address
 from serving.traces import Traces
 
 if TYPE_CHECKING:
@@ -25,7 +30,10 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 LAST_WORDS = 1.0  # seconds in which answers still leave; then those who watch the health are cut off
+MAX_UNQUIET = 3.0  # seconds in which those who have sent a request already are refused, and not cut off
 PULSE = 0.25  # seconds between two looks at the engines
+STREAMS = 4096  # calls of one connection: gRPC resets the others, so that it is above what the intake refuses
+WINDOW = 2**14  # bytes of a message that its sender may send before it is read
 PINGS = 5000  # milliseconds between a caller's pings, also while it asks nothing; who sends more is cut off
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -51,15 +59,22 @@ class Server:
         self._front = Front(self._door, told if traces is None else (traces.tell, *told))
         self._healthy = False
         self._http: Site | None = None
+        self._intake = Intake()
         self._health = health.aio.HealthServicer()
+        self._max_connections = max_connections()
         self._server = grpc.aio.server(
             options=[
                 ("grpc.so_reuseport", 0),  # a second server on this port is an error, and no silent rival
                 ("grpc.max_receive_message_length", limits.message_bytes),
+                ("grpc.max_allowed_incoming_connections", self._max_connections),
+                ("grpc.max_concurrent_streams", STREAMS),
+                ("grpc.server.max_pending_requests", MAX_WAITING),
+                ("grpc.http2.lookahead_bytes", WINDOW),
+                ("grpc.http2.bdp_probe", 0),  # it makes the window larger: 4 MiB on a fast network
                 ("grpc.http2.min_ping_interval_without_data_ms", PINGS),
                 ("grpc.keepalive_permit_without_calls", 1),  # else it is two hours where nothing is asked
             ],
-            interceptors=security.interceptors(),
+            interceptors=[*security.interceptors(), Receiving(self._intake)],
         )
         self._server.add_generic_rpc_handlers((handlers(self._service, self._front),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -71,7 +86,7 @@ class Server:
     async def start(self, host: str, port: int) -> int:
         """Health is answered from now on, all else refused. -> the port; 0 has become one that was free."""
         await self._tell(_NOT_SERVING)
-        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        place = f"{in_address(host)}:{port}"
         try:
             chosen = self._security.listen(self._server, place)
         except RuntimeError as error:
@@ -81,16 +96,30 @@ class Server:
         await self._server.start()
         return chosen
 
-    async def start_http(self, host: str, port: int) -> int:
-        """The same beside it over HTTP, by the same door; likewise."""
+    async def start_http(self, host: str, port: int, allowed_hosts: Collection[str] = ()) -> int:
+        """The same beside it over HTTP, by the same door; likewise.
+
+        Args:
+            host: The address to listen at.
+            port: 0 is one that is free.
+            allowed_hosts: Names that requests may call the server by, besides those of loopback.
+        """
         from serving.http.application import application  # noqa: PLC0415 (the library, when it is needed)
+        from serving.http.hosts import Hosts  # noqa: PLC0415
         from serving.http.site import Site  # noqa: PLC0415
 
         security = self._security
         accepts = None if security.tokens is None else security.tokens.accepts
         tls = None if security.certificates is None else security.certificates.ssl_context()
-        routes = (self._service, self._front, self._metrics, self._limits, lambda: self._healthy)
-        self._http = Site(application(*routes, accepts))
+        routes = (
+            self._service,
+            self._front,
+            self._metrics,
+            self._limits,
+            self._intake,
+            lambda: self._healthy,
+        )
+        self._http = Site(application(*routes, Hosts(host, allowed_hosts), accepts), self._max_connections)
         return await self._http.start(host, port, tls)
 
     async def open(self, models: Models) -> None:
@@ -110,8 +139,12 @@ class Server:
         """Take nothing more, and finish what was taken. -> whether all was, within so many seconds."""
         await self.notice(0)
         self._door.shut()
+        if self._http is not None:
+            self._http.leave()
         done = await self._door.emptied(grace)
-        await self._door.quiet(LAST_WORDS if done else 0)
+        if self._http is not None:
+            self._http.refuse()
+        await self._door.quiet(MAX_UNQUIET if done else 0, lambda: self._intake.idle)
         await self._server.stop(LAST_WORDS if done else 0)
         if self._http is not None:
             await self._http.stop()

@@ -49,6 +49,11 @@ def credentials(tls: Tls | File | bool | None) -> grpc.ChannelCredentials | None
     raise UnusableError(f"tls is True, the file of an authority, or Tls(...); got {tls!r}")
 
 
+def in_address(host: str) -> str:
+    """Return the host as addresses have it: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
 def is_loopback(host: str) -> bool:
     """Whether what goes there stays on this machine."""
     try:

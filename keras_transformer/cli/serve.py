@@ -16,6 +16,7 @@ import argparse
 import asyncio
 import logging
 import os
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,6 +36,7 @@ NEEDED = (
     "grpc_health",
     "grpc_reflection",
     "google.rpc",
+    "msgspec",
     "prometheus_client",
     "sentencepiece",
 )
@@ -67,6 +69,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=8080,
         metavar="N",
         help="the same over HTTP, with the metrics: 8080; 0 is one that is free; none is no HTTP",
+    )
+    where.add_argument(
+        "--allowed-hosts",
+        type=_names,
+        default=frozenset(),
+        metavar="NAME,...",
+        help="names by which HTTP requests may call the server, besides localhost and, where it listens "
+        "elsewhere, addresses (none: at a loopback address only loopback names, elsewhere all)",
     )
     where.add_argument(
         "--grace",
@@ -136,12 +146,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         engine,
         "trial-seconds",
         60,
+        86_400,
         "seconds of a processor in which a version opens and translates its golden sentences in a process of "
         "its own, before the server opens it; ten times as many by the clock",
     )
     engine.add_argument(
         "--trial-memory",
-        type=at_least_one("--trial-memory must be at least 1"),
+        type=at_least_one("--trial-memory must be at least 1", 2**20),
         default=0,
         metavar="N",
         help="MiB of memory for that process (half of the machine's or the container's)",
@@ -214,6 +225,7 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.http_port,
         _security(arguments),
         arguments.notice,
+        arguments.allowed_hosts,
     )
     note = _note if arguments.log_format == "text" else logging.getLogger("serving").info
     try:
@@ -283,6 +295,14 @@ def _port(text: str) -> int:
 
 def _port_or_none(text: str) -> int | None:
     return None if text == "none" else _port(text)
+
+
+def _names(text: str) -> frozenset[str]:
+    names = frozenset(name.strip().lower() for name in text.split(","))
+    wrong = [name for name in names if not re.fullmatch(r"[a-z0-9_.-]+", name)]
+    if wrong:
+        raise argparse.ArgumentTypeError(f"host names are needed, without a port; got {text}")
+    return names
 
 
 def _seconds(text: str) -> float:

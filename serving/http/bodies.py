@@ -1,24 +1,29 @@
 """What is posted: bounded in size and time; JSON or, for LibreTranslate's clients, a form."""
 
 import asyncio
-import gc
-import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
+import msgspec
 from aiohttp import web
+from google.rpc.code_pb2 import Code
 
-from serving.errors import InvalidError
+from serving.errors import InvalidError, RefusedError
+from serving.intake import Intake
 from serving.limits import Limits, check_name
 
-SECONDS = 10.0  # in which a body has to be there
-LARGE = 2**16  # bytes: to read so many takes less than a few milliseconds
+MAX_BYTES = 2**20  # of a body: the parser holds the interpreter, and needs at most 15 ms for so many
+MAX_FORM_BYTES = 2**18  # the same of a form, whose parser is slower
+LARGE_FORM = 2**16  # bytes: to read so many takes less than a few milliseconds
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 FIELDS = ("q", "source", "target", "format", "model", "version")
 UNUSED = ("api_key", "alternatives")  # LibreTranslate's clients send them; they change nothing here
 MOST_VERSION = 2**64 - 1
+UNKNOWN = f"it has fields that are unknown; there are {', '.join(FIELDS)}"
+EXPECTED = {"q": "it must be a string, or a list of such", "version": "it must be a number from 0"}
 
 
 @dataclass(frozen=True)
@@ -40,43 +45,57 @@ class Asking:
         return self.texts[0]
 
 
-async def body(request: web.Request, kinds: tuple[str, ...]) -> bytes:
-    """All of it."""
+class _Fields(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A JSON body: its shape is checked while it is parsed, so that the first wrong value ends it."""
+
+    q: str | list[str] | msgspec.UnsetType = msgspec.UNSET
+    source: str = ""
+    target: str = ""
+    format: str = ""
+    model: str = ""
+    version: int | str = 0
+    api_key: msgspec.Raw = msgspec.Raw()
+    alternatives: msgspec.Raw = msgspec.Raw()
+
+
+_DECODER = msgspec.json.Decoder(_Fields)
+_WRONG_FIELD = re.compile(r"`\$\.(\w+)")  # in the decoder's message
+
+
+async def body(request: web.Request, kinds: tuple[str, ...], intake: Intake) -> bytes:
+    """Read all of a body, under the bounds of the intake."""
     if request.content_type not in kinds:
         said = f"the body must be {' or '.join(kinds)}, and its Content-Type must say so"
         raise web.HTTPUnsupportedMediaType(text=said)
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise web.HTTPUnsupportedMediaType(text="the body must not be compressed")
+    max_size = min(request.client_max_size, MAX_FORM_BYTES if request.content_type == FORM else MAX_BYTES)
+    peer = str(request.transport.get_extra_info("peername")) if request.transport else ""
     try:
-        async with asyncio.timeout(SECONDS):
-            return await request.read()
-    except TimeoutError:
-        said = f"the body was not there within {SECONDS:g} s"
-        raise web.HTTPRequestTimeout(text=said, headers={"Connection": "close"}) from None
+        if (request.content_length or 0) > max_size:
+            raise web.HTTPRequestEntityTooLarge(max_size=max_size)
+        async with intake.arriving(peer):
+            return await request.clone(client_max_size=max_size).read()
+    except RefusedError as error:
+        if error.refusal.code != Code.DEADLINE_EXCEEDED:
+            raise
+        raise web.HTTPRequestTimeout(text=error.refusal.message) from None
     except web.HTTPRequestEntityTooLarge:
-        raise web.HTTPRequestEntityTooLarge(
-            max_size=request.client_max_size,
-            text=f"the body has more than the {request.client_max_size:,} bytes that are taken: divide it",
-        ) from None
+        text = f"the body has more than the {max_size:,} bytes that are taken: divide it"
+        raise web.HTTPRequestEntityTooLarge(max_size=max_size, text=text) from None
 
 
 async def asking(content: bytes, kind: str, limits: Limits) -> Asking:
     """What it asks for, or an InvalidError that names the field."""
-    if len(content) <= LARGE:
+    if kind == JSON or len(content) <= LARGE_FORM:
         return _asking(content, kind, limits)
-    # others have their turn meanwhile, except where json's own code keeps the interpreter to itself
-    return await asyncio.to_thread(_asking, content, kind, limits)
+    return await asyncio.to_thread(_asking, content, kind, limits)  # others have their turn meanwhile
 
 
 def _asking(content: bytes, kind: str, limits: Limits) -> Asking:
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        raise InvalidError("body", "it must be UTF-8") from None
-    fields = _of_json(text) if kind == JSON else _of_form(text, limits.segments)
-    unknown = sorted(set(fields) - {*FIELDS, *UNUSED})
-    if unknown:
-        raise InvalidError("body", f"it has fields that are unknown; there are {', '.join(FIELDS)}")
+    fields = _of_json(content) if kind == JSON else _of_form(content, limits.segments)
+    if not {*FIELDS, *UNUSED}.issuperset(fields):
+        raise InvalidError("body", UNKNOWN)
     if "q" not in fields:
         raise InvalidError("q", "it is missing: the text to translate")
     if _word(fields, "format") not in ("", "text"):
@@ -86,7 +105,7 @@ def _asking(content: bytes, kind: str, limits: Limits) -> Asking:
         limits.check_segments(len(q))  # before each of them is looked at
     source, target = (_language(fields, name) for name in ("source", "target"))
     return Asking(
-        [_text("q", each) for each in q] if isinstance(q, list) else [_text("q", q)],
+        q if isinstance(q, list) else [q],
         isinstance(q, list),
         "" if source == "auto" else source,
         target,
@@ -95,20 +114,25 @@ def _asking(content: bytes, kind: str, limits: Limits) -> Asking:
     )
 
 
-def _of_json(text: str) -> Mapping[str, Any]:
-    gc.disable()  # of a million small lists it makes a wait five times as long, and nobody else has a turn
+def _of_json(content: bytes) -> Mapping[str, Any]:
     try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError):
-        raise InvalidError("body", "it is not JSON") from None
-    finally:
-        gc.enable()
-    if not isinstance(fields, dict):
-        raise InvalidError("body", "it must be a JSON object")
-    return fields
+        fields = _DECODER.decode(content)
+    except msgspec.ValidationError as error:
+        field = _WRONG_FIELD.search(str(error))
+        if field is None:
+            unknown = "unknown field" in str(error)
+            raise InvalidError("body", UNKNOWN if unknown else "it must be a JSON object") from None
+        raise InvalidError(field[1], EXPECTED.get(field[1], "it must be a string")) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise InvalidError("body", "it is not JSON of valid Unicode") from None
+    return {name: value for name in FIELDS if (value := getattr(fields, name)) is not msgspec.UNSET}
 
 
-def _of_form(text: str, segments: int) -> Mapping[str, Any]:
+def _of_form(content: bytes, segments: int) -> Mapping[str, Any]:
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise InvalidError("body", "it must be UTF-8") from None
     most = segments + len({*FIELDS, *UNUSED} - {"q"})
     try:
         found = parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=most)
@@ -124,24 +148,16 @@ def _of_form(text: str, segments: int) -> Mapping[str, Any]:
 
 
 def _word(fields: Mapping[str, Any], name: str) -> str:
-    return _text(name, fields.get(name, ""))
+    word = fields.get(name, "")
+    if not isinstance(word, str):  # a form that has it twice
+        raise InvalidError(name, "it must be a string")
+    return word
 
 
 def _language(fields: Mapping[str, Any], name: str) -> str:
     code = _word(fields, name)
     check_name(name, code, "a language's code")
     return code
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        more = ", or a list of such" if name == "q" else ""
-        raise InvalidError(name, f"it must be a string{more}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise InvalidError(name, "it has half of a surrogate pair, which is no text") from None
-    return value
 
 
 def _number(value: object) -> int:

@@ -12,6 +12,7 @@ from aiohttp.typedefs import Middleware
 from google.rpc.code_pb2 import Code
 
 from serving.errors import Refusal, RefusedError
+from serving.http.hosts import Hosts
 
 _logger = logging.getLogger(__name__)
 
@@ -24,6 +25,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Server": "keras-transformer",  # without versions
 }
 STATUS: Mapping[int, int] = {
     Code.INVALID_ARGUMENT: 400,
@@ -96,6 +98,19 @@ def _place(origin: str) -> str | None:
         return urlsplit(origin).netloc
     except ValueError:  # it is no address: nobody's page
         return None
+
+
+def only_called(hosts: Hosts) -> Middleware:
+    """Refuse requests that call the server by a name that is not its own, but for the health."""
+
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path in WITHOUT_TOKEN or hosts.accepts(request.headers.get("Host")):
+            return await handler(request)
+        message = "this server has another name: use its address, or start it with --allowed-hosts NAME"
+        return failed(HTTPStatus.MISDIRECTED_REQUEST, message)
+
+    return check
 
 
 def only_with_token(accepts: Accepts, page: Collection[str]) -> Middleware:

@@ -14,6 +14,7 @@ from serving.http import shapes
 from serving.http.bodies import FORM, JSON, Asking, asking, body
 from serving.http.events import Events
 from serving.http.languages import choose, languages
+from serving.intake import Intake
 from serving.limits import Limits
 from serving.metrics import CONTENT_TYPE, Metrics
 from serving.service import TranslationService
@@ -32,12 +33,14 @@ class Routes:
         front: Front,
         metrics: Metrics,
         limits: Limits,
+        intake: Intake,
         healthy: Callable[[], bool],
     ) -> None:
         self._service = service
         self._front = front
         self._metrics = metrics
         self._limits = limits
+        self._intake = intake
         self._healthy = healthy
 
     def table(self) -> list[web.RouteDef]:
@@ -75,7 +78,7 @@ class Routes:
 
     async def translate(self, request: web.Request) -> web.Response:
         """As LibreTranslate has it: of several texts all, or the error of the first that has one."""
-        content = await body(request, (JSON, FORM))
+        content = await body(request, (JSON, FORM), self._intake)
         async with self._visited(request, "Translate") as visit:
             asked = await asking(content, request.content_type, self._limits)
             options = self._options(asked)
@@ -90,7 +93,7 @@ class Routes:
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events. What is refused before the first has a status of its own."""
-        content = await body(request, (JSON,))
+        content = await body(request, (JSON,), self._intake)
         events = Events(request)
         try:
             async with self._visited(request, "StreamTranslate"):
@@ -110,7 +113,7 @@ class Routes:
 
     async def attention(self, request: web.Request) -> web.Response:
         """All the weights behind one translation."""
-        content = await body(request, (JSON,))
+        content = await body(request, (JSON,), self._intake)
         async with self._visited(request, "Attend"):
             asked = await asking(content, request.content_type, self._limits)
             message = wire.AttendRequest(text=asked.text, options=self._options(asked))

@@ -74,16 +74,25 @@ def echo(
 
 
 @asynccontextmanager
-async def served(*models: Model, limits: Limits = Limits()) -> AsyncIterator[grpc.aio.Channel]:  # noqa: B008
-    """A channel to a server on a port of its own; afterwards nothing of it is left."""
+async def listening(*models: Model, limits: Limits = Limits()) -> AsyncIterator[int]:  # noqa: B008
+    """The port of a server; afterwards nothing of it is left."""
     server = Server(limits)
     port = await server.start("127.0.0.1", 0)
     await server.open(Models(list(models) or [echo()]))
     try:
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            yield channel
+        yield port
     finally:
         await server.drain(0)
+
+
+@asynccontextmanager
+async def served(*models: Model, limits: Limits = Limits()) -> AsyncIterator[grpc.aio.Channel]:  # noqa: B008
+    """A channel to a server on a port of its own."""
+    async with (
+        listening(*models, limits=limits) as port,
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        yield channel
 
 
 @asynccontextmanager

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+MODULE = ("-m", "keras_transformer")
 
 
 @contextmanager
-def process(
-    *options: object, program: Sequence[str] = ("-m", "keras_transformer")
-) -> Iterator["subprocess.Popen[str]"]:
+def process(*options: object, program: Sequence[str] = MODULE) -> Iterator["subprocess.Popen[str]"]:
     """Started; what it says is to be read."""
     command = [sys.executable, *program, "serve", "--http-port", "0", *map(str, options)]
     pipe = subprocess.PIPE
@@ -36,6 +35,12 @@ def megabytes(of: "subprocess.Popen[str]") -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+def highest_megabytes(of: "subprocess.Popen[str]") -> float:
+    """That it has ever held in memory."""
+    status = Path(f"/proc/{of.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 2**10
+
+
 @contextmanager
 def serving(directory: Path, *options: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """The same, warm. -> with its address."""
@@ -44,9 +49,11 @@ def serving(directory: Path, *options: object) -> Iterator[tuple["subprocess.Pop
 
 
 @contextmanager
-def serving_both(directory: Path, *options: object) -> Iterator[tuple["subprocess.Popen[str]", str, str]]:
+def serving_both(
+    directory: Path, *options: object, program: Sequence[str] = MODULE
+) -> Iterator[tuple["subprocess.Popen[str]", str, str]]:
     """The same. -> with its addresses: gRPC's, HTTP's."""
-    with process(directory, "--port", 0, *options) as started:
+    with process(directory, "--port", 0, *options, program=program) as started:
         yield started, _told(started, "serving on"), _told(started, "http on")
 
 

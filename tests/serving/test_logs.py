@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import signal
 import subprocess
 from contextlib import suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from serving import Client, TranslationError
+from serving.logs import TEXT, Text
 from tests.serving.process import serving_both
 
 SECRET = "Jalousie"
@@ -109,3 +111,12 @@ def test_for_people_the_terminal_stays_calm_unless_they_want_it_all(
     access = [line for line in told if " INFO serving.access: method=" in line]
     assert len(access) == lines
     assert len(told) == lines + 3  # what it serves, where the page is, and that it goes
+
+
+def test_no_value_of_a_message_forges_a_line_of_the_log() -> None:
+    forged = "fr-en\n2026-01-01 ERROR serving: all is lost\r\x1b[31m\u2028"
+    record = logging.LogRecord("serving", logging.WARNING, "", 0, "%s is refused:\n  why", (forged,), None)
+    line = Text(TEXT).format(record)
+    written = r"fr-en\n2026-01-01 ERROR serving: all is lost\r\x1b[31m\u2028 is refused:\n  why"
+    assert line.endswith(f"WARNING serving: {written}")
+    assert line.isprintable()

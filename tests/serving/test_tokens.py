@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import socket
 import struct
 from pathlib import Path
@@ -137,3 +138,29 @@ def answered(address: str, authorization: bytes) -> bool:
 
 def frame(kind: int, flags: int, stream: int, content: bytes = b"") -> bytes:
     return struct.pack(">I", len(content))[1:] + struct.pack(">BBI", kind, flags, stream) + content
+
+
+def test_a_token_file_that_becomes_a_pipe_keeps_nobody_waiting_and_the_tokens_stay(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "tokens"
+    path.write_text("good\n")
+    tokens = Tokens(path)
+    path.unlink()
+    os.mkfifo(path)
+    assert tokens.accepts("Bearer good")
+    assert f"{path} is not a regular file" in caplog.text
+    with pytest.raises(UnusableError, match="is not a regular file"):
+        Tokens(path)
+
+
+def test_a_token_file_is_bounded_and_its_length_changes_nothing_of_a_request(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text("".join(f"token-{number}\n" for number in range(50_000)))
+    tokens = Tokens(path)
+    assert tokens.accepts("Bearer token-49999")
+    assert not tokens.accepts("Bearer token-50000")
+    assert isinstance(tokens._digests.now(), set)  # nothing is gone through
+    path.write_text("a" * (2**20 + 1))
+    with pytest.raises(UnusableError, match="has more than 1,048,576 bytes"):
+        Tokens(path)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from serving.opening import look, opened
 from tests.serving.echo import run
-from tests.serving.live import default, live, point, put, said, serving
+from tests.serving.live import SETTINGS, default, live, point, put, said, serving
 
 
 def test_a_link_that_is_pointed_elsewhere_is_a_changed_version_and_pins_hold_for_links(
@@ -103,3 +104,19 @@ def test_a_pin_is_the_default_and_without_it_the_highest_is(
                 assert [each.getMessage() for each in caplog.records] == ([told] if told else [])
 
     run(scenario)
+
+
+def test_a_link_to_the_whole_disk_is_refused_and_not_walked(root: Path) -> None:
+    (root / "fr-en" / "7").symlink_to("/")
+    stamps = {place.version: place.stamp for place in look(root).places}
+    assert stamps[7] == ()
+    assert len(stamps[1]) > 3
+
+
+def test_why_a_version_is_refused_tells_callers_nothing_of_where_it_lies(root: Path) -> None:
+    (root / "fr-en" / "1" / "manifest.json").write_text("{")
+    (place,) = look(root).places
+    why = opened(place, SETTINGS)
+    assert isinstance(why, str)
+    assert "manifest.json" in why
+    assert str(root) not in why

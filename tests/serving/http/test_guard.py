@@ -1,37 +1,41 @@
 """Who is turned away, and how: errors are JSON, and every answer has the headers."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from io import BytesIO
 
 import aiohttp
 import pytest
 
-from serving.http import bodies
+from serving import intake
 from serving.http.guard import HEADERS
 from serving.http.site import Site
 from serving.limits import Limits
-from tests.serving.echo import run
-from tests.serving.http.site import refused, sent, site, told
+from serving.models import Models
+from tests.serving.echo import echo, run
+from tests.serving.http.site import refused, sent, site, started, told
 
 EVIL = "<script>alert(1)</script>"
-POST = b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+POST = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 ASK = {"q": "Bonjour."}
 
 
 @pytest.mark.parametrize(
     ("content", "status"),
     [
-        (b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n" % EVIL.encode(), 404),
-        (b"GET /static/../../../etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n", 404),
-        (b"GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n", 404),
-        (b"GET /static/%2e%2e%2fserving%00 HTTP/1.1\r\nHost: a\r\n\r\n", 404),
-        (b"GET /a\0b HTTP/1.1\r\nHost: a\r\n\r\n", 400),
-        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 9000 + b"\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: a\r\n" * 200 + b"\r\n", 400),
+        (b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % EVIL.encode(), 404),
+        (b"GET /static/../../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"GET /static/%2e%2e%2fserving%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"GET /a\0b HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 9000 + b"\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: a\r\n" * 200 + b"\r\n", 400),
         (b"%s\r\n\r\n" % EVIL.encode(), 400),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
-        (b"DELETE /translate HTTP/1.1\r\nHost: a\r\n\r\n", 405),
-        (b"GET /translate HTTP/1.1\r\nHost: a\r\n\r\n", 405),
+        (b"DELETE /translate HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
+        (b"GET /translate HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
         (POST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef", 400),
         (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
         (POST + b'Content-Length: 5\r\n\r\n{"q":', 400),
@@ -91,12 +95,33 @@ def test_a_body_has_as_many_bytes_as_a_message_may(over: int) -> None:
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "SECONDS", 0.1)
+    monkeypatch.setattr(intake, "SECONDS", 0.1)
 
     async def scenario() -> None:
         async with site() as http:
             status, _, body = await sent(http, POST + b"Content-Length: 100\r\n\r\n{")
-            assert (status, json.loads(body)) == (408, {"error": "the body was not there within 0.1 s"})
+            assert status == 408
+            assert "did not arrive within 0.1 s" in json.loads(body)["error"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"), [("application/json", 2**20), ("application/x-www-form-urlencoded", 2**18)]
+)
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_is_far_smaller_than_a_message_of_grpc(kind: str, most: int, announced: bool) -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            content = b"q=" + b"a" * most
+
+            async def pieces() -> AsyncIterator[bytes]:
+                yield content
+
+            call = http.post(
+                "/translate", data=BytesIO(content) if announced else pieces(), headers={"Content-Type": kind}
+            )
+            assert f"{most:,} bytes" in await refused(call, 413)
 
     run(scenario)
 
@@ -136,11 +161,76 @@ def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:
         async with site() as http:
             url = http._base_url
             assert url is not None
-            second = Site(aiohttp.web.Application())
+            second = Site(aiohttp.web.Application(), 10)
             with pytest.raises(
                 OSError, match=f"127.0.0.1:{url.port} cannot be .* choose another --http-port"
             ):
                 await second.start("127.0.0.1", url.port or 0)
             await second.stop()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nExpect: %s\r\n\r\n" % EVIL.encode(), 417),
+        (b"GET /nothing HTTP/1.1\r\nHost: localhost\r\nExpect: %s\r\n\r\n" % EVIL.encode(), 417),
+        (b"GET / HTTP/2.0\r\nHost: localhost\r\n\r\n", 505),
+        (POST.replace(b"1.1", b"1.0") + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 200),
+        (b"\0\r\n\r\n", 400),
+    ],
+)
+def test_what_http_11_does_not_have_is_refused_and_no_answer_tells_versions_or_repeats_what_was_sent(
+    content: bytes, status: int
+) -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            found, headers, body = await sent(http, content)
+            assert (found, headers["server"]) == (status, "keras-transformer")
+            assert EVIL.encode() not in body
+
+    run(scenario)
+
+
+def test_where_all_connections_are_taken_the_idle_ones_make_room_and_the_log_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        async def hello(request: aiohttp.web.Request) -> aiohttp.web.Response:
+            return aiohttp.web.Response(text="hello")
+
+        application = aiohttp.web.Application()
+        application.router.add_get("/", hello)
+        few = Site(application, max_connections=4)
+        port = await few.start("127.0.0.1", 0)
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(12)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert await reader.readuntil(b" OK") == b"HTTP/1.1 200 OK"
+        assert [await each.read() for each, _ in idle[:9]] == [b""] * 9  # they were closed
+        for _, each in [*idle, (reader, writer)]:
+            each.close()
+        await few.stop()
+
+    run(scenario)
+    assert [record.getMessage() for record in caplog.records] == [
+        "all 4 HTTP connections are taken, and idle ones are closed for new ones: "
+        "raise the limit of open files (ulimit -n)"
+    ]
+
+
+def test_while_a_server_goes_each_answer_ends_its_connection() -> None:
+    async def scenario() -> None:
+        async with started() as (server, http):
+            await server.open(Models([echo("fr-en", 3)]))
+            async with http.get("/languages") as response:
+                assert "Connection" not in response.headers
+            assert server._http is not None
+            server._http.leave()
+            for path in ("/languages", "/nothing"):
+                async with http.get(path) as response:
+                    assert response.headers["Connection"] == "close"
 
     run(scenario)

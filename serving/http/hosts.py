@@ -1,0 +1,51 @@
+"""By which names a server may be called: a defence against DNS rebinding.
+
+A page of another site can point its own name at this machine. The browser then sends that name as Host, and
+takes the answers for the page's own.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from serving.tls import is_loopback
+
+_HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(:[0-9]*)?")
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Accepts the Host headers of requests.
+
+    Args:
+        address: Where the server listens. On loopback only loopback names are accepted, elsewhere all names
+            unless some are given.
+        names: Names that are accepted besides.
+    """
+
+    address: str
+    names: Collection[str] = ()
+
+    def accepts(self, header: str | None) -> bool:
+        """Return whether this is the server's name, with any port.
+
+        An address is no name that could point elsewhere: away from loopback every address is accepted, as
+        the health checks of Kubernetes send it.
+        """
+        local = is_loopback(self.address)
+        found = _HOST.fullmatch(header or "")
+        if not found:
+            return False
+        name = found[1].strip("[]").lower().removesuffix(".")
+        if is_loopback(name) or name.endswith(".localhost") or name in self.names:
+            return True
+        return not local and (not self.names or _is_address(name))
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
