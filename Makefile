@@ -103,6 +103,7 @@ bench: bench-env  ## side by side with the peers
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/exporting.py
 	$(BIN)/python benchmarks/serving.py
+	$(BIN)/python benchmarks/overload.py
 
 clean:  ## remove what was made; the environment stays
 	rm -rf build

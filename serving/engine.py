@@ -130,7 +130,7 @@ class Engine:
         wait = self._pace.wait(waiting + others)
         self._queue.check_room(others + 1, wait)
         late = deadline is not None and not self._pace.in_time(wait, deadline - self._clock(), tokens)
-        if waiting and late:
+        if waiting >= self._together and late:  # fewer are no queue: they wait to be read together
             raise QueueFullError(f"{waiting:,} requests are waiting, too many for the deadline", wait)
 
     def cancel(self, request: Request) -> None:

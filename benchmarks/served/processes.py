@@ -41,14 +41,12 @@ class Process:
     @property
     def seconds(self) -> float:
         """Of the processor, so far."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return seconds(self._process.pid)
 
     @property
     def megabytes(self) -> float:
         """That it holds."""
-        pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+        return megabytes(self._process.pid)
 
     def close(self) -> None:
         """It is gone, however it was."""
@@ -64,8 +62,8 @@ class Process:
 class Callers(Process):
     """All that load a server come from one process."""
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__("load.py", CALLERS_CORE, directory)
+    def __init__(self, directory: Path, script: str = "load.py") -> None:
+        super().__init__(script, CALLERS_CORE, directory)
         self.heard()
 
     def do(self, task: str, port: int, **options: Any) -> Any:
@@ -85,3 +83,15 @@ class Side(Process):
     def direct(self, count: int) -> float:
         """The median seconds of a text in its engine, one at a time."""
         return float(self.ask(f"direct {count}"))
+
+
+def seconds(pid: int) -> float:
+    """Processor time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def megabytes(pid: int) -> float:
+    """Resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

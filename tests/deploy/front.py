@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tests.deploy.programs import free, running
+from tests.deploy.programs import Running, free, running
 from tests.deploy.replica import ROOT, Replica
 
 FILES = ROOT / "serving/deploy/envoy"
@@ -24,6 +24,8 @@ Places = Mapping[tuple[str, int], tuple[str, int]]
 
 class Front:
     """Where it listens, and what it knows of the replicas."""
+
+    program: Running
 
     def __init__(self, admin: int) -> None:
         self.admin = admin
@@ -79,8 +81,9 @@ def front(
     replicas: Sequence[Replica],
     change: Change = unchanged,
     there: int | None = None,
+    warnings: Sequence[str] = (),
 ) -> Iterator[Front]:
-    """Once it holds so many replicas for healthy, or all. If it warns of anything, that is an error."""
+    """Once it holds so many replicas for healthy, or all. If it warns of anything else, that is an error."""
     places = Front(free())
     ours = {("0.0.0.0", port): ("127.0.0.1", 0) for port in LISTENERS.values()}
     ours[ADMIN] = ("127.0.0.1", places.admin)
@@ -96,12 +99,14 @@ def front(
         (directory / name).write_text(yaml.safe_dump(content), "utf-8")
     command = [envoy, "-c", NAMES[0], "--disable-hot-restart", "--concurrency", "1", "-l", "warning"]
     log = directory / "envoy.log"
-    with running(command, directory, log) as wait:
-        wait(places.alive)
+    with running(command, directory, log) as places.program:
+        places.program.wait(places.alive)
         places.look()
-        wait(lambda: places.healthy() == (there or len(replicas)))
+        places.program.wait(lambda: places.healthy() == (there or len(replicas)))
         yield places
-    assert [line for line in log.read_text().splitlines() if "caught ENVOY_SIGTERM" not in line] == []
+    expected = ("caught ENVOY_SIGTERM", *warnings)
+    lines = log.read_text().splitlines()
+    assert [line for line in lines if not any(each in line for each in expected)] == []
 
 
 def _move(config: Any, places: Places) -> None:

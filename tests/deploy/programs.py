@@ -5,25 +5,39 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-Wait = Callable[[Callable[[], bool]], None]
+
+@dataclass(frozen=True)
+class Running:
+    """A process that runs, and its log."""
+
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        """Wait until the condition holds: a minute at most, and as long as the program runs."""
+        until = time.monotonic() + 60
+        while not condition():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < until, self.log.read_text()
+            time.sleep(0.05)
+
+    @property
+    def highest_megabytes(self) -> float:
+        """The most memory that was resident at one time."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        (line,) = (each for each in lines if each.startswith("VmHWM:"))
+        return int(line.split()[1]) / 2**10
 
 
 @contextmanager
-def running(command: Sequence[str], directory: Path, log: Path) -> Iterator[Wait]:
-    """Ended afterwards. -> what waits for something of it, as long as it runs, and a minute at most."""
+def running(command: Sequence[str], directory: Path, log: Path) -> Iterator[Running]:
+    """Start a program; it is ended afterwards."""
     with log.open("wb") as out, subprocess.Popen(command, cwd=directory, stdout=out, stderr=out) as process:
-
-        def wait(condition: Callable[[], bool]) -> None:
-            until = time.monotonic() + 60
-            while not condition():
-                assert process.poll() is None, log.read_text()
-                assert time.monotonic() < until, log.read_text()
-                time.sleep(0.05)
-
         try:
-            yield wait
+            yield Running(process, log)
         finally:
             process.terminate()
 

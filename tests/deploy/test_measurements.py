@@ -61,9 +61,9 @@ def prometheus(program: str, directory: Path, targets: dict[str, list[str]]) -> 
     found = Prometheus(free())
     command = [program, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--log.level=warn"]
     log = directory / "prometheus.log"
-    with running([*command, f"--web.listen-address=127.0.0.1:{found.port}"], directory, log) as wait:
-        wait(found.ready)
-        wait(lambda: found.values("up") == [1.0] * sum(map(len, targets.values())))
+    with running([*command, f"--web.listen-address=127.0.0.1:{found.port}"], directory, log) as started:
+        started.wait(found.ready)
+        started.wait(lambda: found.values("up") == [1.0] * sum(map(len, targets.values())))
         yield found
     assert [line for line in log.read_text().splitlines() if "Received SIGTERM" not in line] == []
 

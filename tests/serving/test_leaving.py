@@ -130,6 +130,23 @@ def test_where_others_wait_one_that_would_come_too_late_is_refused_and_told_how_
     assert engine.stop(timeout=60)
 
 
+def test_fewer_than_are_read_together_are_no_queue_so_nothing_is_refused_for_its_deadline() -> None:
+    told, runtime = Told(), Ticking(16)  # two of 16 rows have to be free before the next are read
+    engine = Engine(runtime, END, clock=lambda: runtime.now).start()
+    engine.submit(Request([5, 6, 7, END], 100, on_end=told))
+    told.wait_for(1)  # it took 4 seconds
+    runtime.going.clear()
+    runtime.at_step.clear()
+    engine.submit(*(Request([each, END], 100, on_end=told) for each in range(5, 21)))
+    assert runtime.at_step.wait(60)
+    for _ in range(2):  # the first finds nobody waiting, the second one
+        engine.submit(Request([9, END], 100, deadline=runtime.now + 1.0, on_end=told))
+    with pytest.raises(QueueFullError):
+        engine.submit(Request([9, END], 100, deadline=runtime.now + 1.0, on_end=told))
+    runtime.going.set()
+    assert engine.stop(timeout=60)
+
+
 def test_the_parts_of_a_text_do_not_stand_in_each_others_way() -> None:
     """Where nobody else waits they are begun, and what is not done by its deadline expires."""
     told, runtime = Told(), Ticking(1)
