@@ -12,7 +12,7 @@ from keras_transformer.text.corpus import STANDARD_INPUT, Pair, read_pairs, read
 from keras_transformer.text.phrasebook import DIRECTIONS, as_typed, learned_whole, phrasebook
 from keras_transformer.training.recipe import PHRASEBOOK
 
-PHRASES, REPEATED, HELD_OUT = 60_000, 20, 500  # of the phrasebook
+PHRASES, REPEATED, HELD_OUT = 70_000, 20, 500  # of the phrasebook
 OF_THE_PHRASEBOOK = ("source_lang", "target_lang", "valid_source", "valid_target")  # it says them itself
 
 

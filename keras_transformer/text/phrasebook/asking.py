@@ -1,7 +1,8 @@
 """Frames that ask: yes or no, where, when, why, what, who, how much."""
 
 from keras_transformer.text.phrasebook import english, french
-from keras_transformer.text.phrasebook.deeds import DEEDS_IN_TIME, Deed
+from keras_transformer.text.phrasebook.being import HAVE, OWNABLE
+from keras_transformer.text.phrasebook.deeds import DEEDS_IN_TIME, Deed, Thing
 from keras_transformer.text.phrasebook.doing import sensible, tails, timed
 from keras_transformer.text.phrasebook.french import Adjective, Polarity, Subject, Tense
 from keras_transformer.text.phrasebook.lexicon import (
@@ -84,6 +85,14 @@ LIKE, BEING = verb("aimer", "like"), verb("être", "be")
 def asking_taste(asked: Asked, liked: tuple[str, str]) -> Sentence:
     """Aimez-vous le café ?"""
     return ask(asked, LIKE, Tense.HABIT, liked)
+
+
+@frame(2, ASKED, OWNABLE)
+def asking_having(asked: Asked, thing: Thing) -> Sentence | None:
+    """Avez-vous un parapluie ?"""
+    if any(name in asked[0].french and name in thing.french for name in ("enfants", "amis")):
+        return None
+    return ask(asked, HAVE, Tense.HABIT, (thing.french, thing.english))
 
 
 @frame(
@@ -234,6 +243,7 @@ FRAMES = (
     asking_deed,
     asking_deed.also(5, OTHERS, ASKABLE),
     asking_taste,
+    asking_having,
     asking_mood,
     asking_details,
     asking_details.also(2, OTHERS, QUESTIONS),

@@ -11,8 +11,10 @@ from keras_transformer.text.corpus import Pair
 from keras_transformer.text.phrasebook import (
     asking,
     being,
+    booking,
     clock,
     doing,
+    joining,
     moving,
     ordering,
     places,
@@ -25,7 +27,8 @@ from keras_transformer.text.phrasebook.sentence import Frame, Sentence
 
 DIRECTIONS = ("fr-en", "en-fr")
 SPLITS = ("train", "valid", "test")
-TOPICS = (doing, moving, ordering, being, things, clock, places, shopping, asking, pronouns)
+TOPICS = (doing, moving, ordering, being, things, clock, places, shopping, asking, pronouns,
+          booking, joining)  # fmt: skip
 FRAMES: tuple[Frame, ...] = (fixed, *(frame for topic in TOPICS for frame in topic.FRAMES))
 _HELD_OUT = 35  # sentences in a thousand, for each of valid and test
 # Between these two shares of all combinations the sentences need counting, which reads every one of them.

@@ -218,7 +218,7 @@ DEEDS = (
         words(
             "=",
             "dans le jardin = in the garden",
-            "dans cette chambre = in this bedroom",
+            "dans cette chambre = in this room",
             "à l'hôtel = at the hotel",
         ),
         kind=ONGOING,

@@ -97,7 +97,7 @@ HOUSE, FLAT, CAR, BICYCLE = (
     f("voiture", "car"),
     m("vélo", "bicycle"),
 )
-ROOM, KITCHEN, GARDEN = f("chambre", "bedroom"), f("cuisine", "kitchen"), m("jardin", "garden")
+ROOM, KITCHEN, GARDEN = f("chambre", "room"), f("cuisine", "kitchen"), m("jardin", "garden")
 TABLE, CHAIR, BED, LAMP = f("table", "table"), f("chaise", "chair"), m("lit", "bed"), f("lampe", "lamp")
 DOG, CAT, FLOWER = m("chien", "dog"), m("chat", "cat"), f("fleur", "flower")
 PRESENT, GLASS = m("cadeau", "present"), m("verre", "glass")

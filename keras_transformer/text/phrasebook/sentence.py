@@ -42,6 +42,19 @@ class Frame:
         return self.fill(*words)
 
 
+@dataclass(frozen=True, slots=True)
+class Sentences(Sequence[Sentence | None]):
+    """The sentences of a frame as the slot of another one."""
+
+    frame: Frame
+
+    def __len__(self) -> int:
+        return self.frame.size
+
+    def __getitem__(self, index: int) -> Sentence | None:  # type: ignore[override]  # no frame takes a slice
+        return self.frame.at(index)
+
+
 def frame(weight: float, *slots: Sequence[Any]) -> Callable[[Callable[..., Sentence | None]], Frame]:
     """Make a frame of the function below it."""
     return lambda fill: Frame(weight, slots, fill)
@@ -50,3 +63,11 @@ def frame(weight: float, *slots: Sequence[Any]) -> Callable[[Callable[..., Sente
 def say(french_words: str, english_words: str, both: bool = True) -> Sentence:
     """Both sides spelled out: elided, contracted, a or an, with their capitals."""
     return Sentence(french.write(french_words), english.write(english_words), both)
+
+
+_CAPITAL = ("I", "Paul", "Paul's", "Marie", "Thomas", "Julie")
+
+
+def lowered(text: str) -> str:
+    """A finished sentence as the second half of another one: I and names keep their capital."""
+    return text if text.split(maxsplit=1)[0].rstrip(",") in _CAPITAL else text[0].lower() + text[1:]

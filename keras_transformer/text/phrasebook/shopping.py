@@ -72,11 +72,14 @@ def costing(noun: Noun, price: int, kind: str) -> Sentence | None:
     )
 
 
-@frame(1.5, (*PRICED, *PAIRED), ("this", "these", "the"))
+ON_THE_MENU = (FISH, MEAT, BREAD, WINE, BEER, COFFEE, TEA, ICE_CREAM, CHOCOLATE)
+
+
+@frame(2, (*PRICED, *PAIRED, *ON_THE_MENU), ("this", "these", "the"))
 def asking_price(noun: Noun, kind: str) -> Sentence | None:
     """Combien coûte ce livre ?"""
     many = kind == "these"
-    if noun in PAIRED and not many:
+    if (noun in PAIRED and not many) or (noun in ON_THE_MENU and many):
         return None
     source = french.definite(noun) if kind == "the" else french.demonstrative(noun, None, many)
     word = english.plural_of(noun) if many else noun.english
