@@ -33,7 +33,7 @@ def unseen():
 def test_nearly_every_word_that_is_said_is_one_piece(train):
     """A piece that two unlike words share lets the end of one follow the beginning of the other."""
     pairs = list(as_typed(train))
-    tokenizer = Tokenizer.train(pairs, PHRASEBOOK["vocabulary"])
+    tokenizer = Tokenizer.train(pairs, PHRASEBOOK["vocabulary_size"])
     for encode, side, least in ((tokenizer.encode_source, 0, 0.97), (tokenizer.encode_target, 1, 0.99)):
         counts = Counter(word for pair in pairs for word in WORD.findall(pair[side]))
         pieces = dict(zip(counts, (len(ids) - 1 for ids in encode(list(counts))), strict=True))

@@ -262,10 +262,10 @@ def test_who_waits_to_be_repeated_while_the_client_is_closed_is_told_so(kind: Ki
         client = Both((AsyncClient if kind is AsyncClient else Client)(f"127.0.0.1:{port}", retries=patient))
         calls = [asyncio.create_task(each) for each in (client.translate("a"), client.stream("b"))]
         try:
-            await until(lambda: server._door._came == 2)  # and refused, since it is not open
+            await until(lambda: server._gate._came == 2)  # and refused, since it is not open
             await client.close()
             await closed(*calls)
-            assert server._door._came == 2
+            assert server._gate._came == 2
         finally:
             await server.drain(0)
 
