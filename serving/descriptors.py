@@ -1,7 +1,13 @@
 """File descriptors: how many connections a server may have before it has none left for anything else."""
 
+import asyncio
+import errno
+import logging
 import resource
 from pathlib import Path
+from typing import Any
+
+_logger = logging.getLogger(__name__)
 
 RESERVE = 64  # descriptors for model files, logs, and connections on their way to be refused
 MIN_CONNECTIONS = 8  # of each port
@@ -22,3 +28,26 @@ def max_connections() -> int:
             f"this process may open {limit} files, and needs {need} at least: raise it with ulimit -n"
         )
     return share
+
+
+def log_exhaustion_once(loop: asyncio.AbstractEventLoop) -> None:
+    """Log one line when no descriptor is left for a new connection.
+
+    asyncio itself logs a traceback at every retry, once a second. A burst of connections can take the reserve
+    for a moment, as gRPC closes those that are too many a little later.
+    """
+    logged = False
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal logged
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
+            loop.default_exception_handler(context)
+        elif not logged:
+            logged = True
+            _logger.warning(
+                "no file descriptor is left for a new connection, which waits: raise the limit of open files "
+                "(ulimit -n)"
+            )
+
+    loop.set_exception_handler(handle)

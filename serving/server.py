@@ -14,7 +14,7 @@ from serving.api.dispatcher import Dispatcher
 from serving.api.gate import Gate
 from serving.api.intake import MAX_WAITING, Intake
 from serving.api.service import TranslationService
-from serving.descriptors import max_connections
+from serving.descriptors import log_exhaustion_once, max_connections
 from serving.grpc.handlers import SERVICE, handlers
 from serving.grpc.receiving import Receiving
 from serving.limits import Limits
@@ -85,6 +85,7 @@ class Server:
 
     async def start(self, host: str, port: int) -> int:
         """Health is answered from now on, all else refused. -> the port; 0 has become one that was free."""
+        log_exhaustion_once(asyncio.get_running_loop())
         await self._tell(_NOT_SERVING)
         place = f"{in_address(host)}:{port}"
         try:

@@ -1,11 +1,15 @@
 """A server that may open few files bounds its connections: it neither goes deaf nor floods its log."""
 
 import asyncio
+import errno
 import signal
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from serving import AsyncClient
+from serving.descriptors import log_exhaustion_once
 from tests.serving.echo import run
 from tests.serving.process import descriptors, process, serving_both
 
@@ -55,6 +59,23 @@ def test_more_connections_than_files_leave_a_server_answering_and_its_log_short(
         _, err = started.communicate(timeout=30)
     assert err.count("HTTP connections are taken") == 1
     assert len(err.splitlines()) < 10
+
+
+def test_exhaustion_is_logged_in_one_line_once_and_other_errors_as_ever(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        log_exhaustion_once(loop)
+        for number in (errno.EMFILE, errno.ENFILE, errno.EMFILE, errno.EPIPE):
+            error = OSError(number, "no more")
+            loop.call_exception_handler({"message": "socket.accept()", "exception": error})
+
+    asyncio.run(scenario())
+    first, other = caplog.records
+    assert (first.name, first.levelname, first.exc_info) == ("serving.descriptors", "WARNING", None)
+    assert "ulimit -n" in first.getMessage()
+    assert (other.name, other.levelname) == ("asyncio", "ERROR")
 
 
 def test_a_server_that_may_open_too_few_files_says_how_many_it_needs(exported: Path) -> None:
