@@ -1,5 +1,8 @@
 """A decoder taken position by position over its cache, and held against the whole target at once."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import numpy as np
 import pytest
@@ -15,11 +18,11 @@ tensorflow_only = pytest.mark.skipif(
 )
 
 
-def normal(*shape, seed=0):
+def normal(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
-def make(norm_first=True, with_memory=True, **settings):
+def make(norm_first: bool = True, with_memory: bool = True, **settings: Any) -> TransformerDecoder:
     decoder = TransformerDecoder(num_layers=2, num_heads=2, inner_width=12, norm_first=norm_first, **settings)
     decoder.build((None, None, WIDTH), (None, None, 6) if with_memory else None)
     for seed, weight in enumerate(decoder.trainable_weights):
@@ -28,17 +31,19 @@ def make(norm_first=True, with_memory=True, **settings):
     return decoder
 
 
-def numbers(tensors):
+def numbers(tensors: Sequence[Any]) -> list[np.ndarray]:
     return [ops.convert_to_numpy(tensor) for tensor in tensors]
 
 
-def start(decoder, memory, length=LENGTH, rows=slice(None)):
+def start(
+    decoder: TransformerDecoder, memory: np.ndarray | None, length: int = LENGTH, rows: slice = slice(None)
+) -> Any:
     if memory is None:
         return decoder.start(BATCH, length)
     return decoder.start(BATCH, length, memory, memory_mask=ops.convert_to_tensor(REAL[rows]))
 
 
-def filled(cache, value):
+def filled(cache: Any, value: float) -> Any:
     """The cache, every key and value of the target overwritten."""
     blocks = [
         block._replace(key=ops.full_like(block.key, value), value=ops.full_like(block.value, value))
@@ -47,13 +52,22 @@ def filled(cache, value):
     return cache._replace(blocks=tuple(blocks))
 
 
-def step(decoder, vectors, positions, cache, **settings):
+def step(
+    decoder: TransformerDecoder, vectors: np.ndarray, positions: np.ndarray, cache: Any, **settings: Any
+) -> Any:
     return decoder.step(
         ops.convert_to_tensor(vectors[:, None]), ops.convert_to_tensor(positions), cache, **settings
     )
 
 
-def assert_each_step_is_its_row_of(full, decoder, targets, cache, schedule, atol=1e-5):
+def assert_each_step_is_its_row_of(
+    full: tuple[np.ndarray, list[list[np.ndarray]]],
+    decoder: TransformerDecoder,
+    targets: np.ndarray,
+    cache: Any,
+    schedule: Sequence[Sequence[int]],
+    atol: float = 1e-5,
+) -> Any:
     """schedule: for each step, the position of each row. Rows take their own target's vectors."""
     outputs, scores = full
     rows = np.arange(BATCH)
