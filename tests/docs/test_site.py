@@ -49,7 +49,7 @@ def test_pages_load_nothing_from_other_hosts(site: Path) -> None:
 
 
 def test_a_page_links_to_files_of_the_repository_that_the_site_has(site: Path) -> None:
-    page = (site / "how-to" / "serve.html").read_text("utf-8")
+    page = (site / "reference" / "protocol.html").read_text("utf-8")
     assert "../source/serving/v1/translation.proto" in page
     published = site / "source" / "serving" / "v1" / "translation.proto"
     assert published.read_bytes() == (ROOT / "serving" / "v1" / "translation.proto").read_bytes()
