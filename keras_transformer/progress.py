@@ -14,7 +14,7 @@ tqdm.set_lock(threading.RLock())  # by default a lock between processes as well,
 tqdm.monitor_interval = 0  # no thread that looks for bars that stand still
 
 
-class LogLines(tqdm):
+class LogLines(tqdm):  # type: ignore[type-arg]
     """A bar whose output is no terminal: instead of a line that moves, a new line every so many seconds."""
 
     def __init__(self, seconds: float, **options: Any) -> None:

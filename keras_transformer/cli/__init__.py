@@ -52,9 +52,7 @@ class VerbParser(argparse.ArgumentParser):
 
     def __init__(self, verb: str, **settings: Any) -> None:
         # without abbreviations: an option added later would change what one means
-        super().__init__(
-            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings
-        )
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
         self._verb = verb
 
     def load(self) -> None:

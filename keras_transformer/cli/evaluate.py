@@ -91,7 +91,9 @@ def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path])
     if [*others, arguments.reference].count(STANDARD_INPUT) > 1:
         arguments.usage_error("standard input (-) can be read as one file only")
     if arguments.reference == STANDARD_INPUT and len(others) > 1:
-        arguments.usage_error("--reference is read once with each other file: it cannot be standard input here")
+        arguments.usage_error(
+            "--reference is read once with each other file: it cannot be standard input here"
+        )
     for path in others:
         if path.exists() and arguments.reference.exists() and path.samefile(arguments.reference):
             raise CommandError(f"{path} is given as the reference, and as what is held against it.")

@@ -21,7 +21,9 @@ class ProgressBar(keras.callbacks.Callback):
     def __init__(self, steps: int, done: int, tokens_per_step: float, every: int) -> None:
         super().__init__()
         self.tokens_per_step, self.every = tokens_per_step, every
-        self.bar = progress_bar("step {n:,}/{total:,} ", "{remaining} left{postfix}", total=steps, initial=done)
+        self.bar = progress_bar(
+            "step {n:,}/{total:,} ", "{remaining} left{postfix}", total=steps, initial=done
+        )
 
     def on_train_begin(self, logs: Any = None) -> None:
         self.bar.unpause()  # the time before the first step is none of the training

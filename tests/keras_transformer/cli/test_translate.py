@@ -15,7 +15,6 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.cli import main
-from keras_transformer.cli._lines import LineReader
 from keras_transformer.cli.translate import Portions, translated
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences
