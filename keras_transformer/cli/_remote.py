@@ -178,8 +178,8 @@ def _told(address: Address, error: "TranslationError") -> CommandError:
 
 
 def _whole(line: str) -> Parts:
-    """Which the server divides; a blank line need not go there."""
-    return Parts([line], ["", ""], 0) if line.strip() else Parts([], [line], 0)
+    """Leave the division to the server, which an empty line need not be sent to."""
+    return Parts([line], ["", ""], 0) if line else Parts([], [""], 0)
 
 
 def _text(line: Parts, found: "list[wire.Translation]") -> str:

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
             portions = Portions(model.translate, progress.show_portion)
             while chunk := lines.take(portions.max_bytes):
                 progress.bar.unpause()  # the time spent waiting for input is none of the work
-                parts = [model.divide(line) for line in chunk]
+                parts = [model.divide(line if line.strip() else "") for line in chunk]
                 for line, divided in translated(parts, portions, model.form):
                     with interrupt_held_back():
                         write_line(line)
