@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 NEEDED = (
     "aiohttp",
+    "babel",
     "grpc",
     "grpc_health",
     "grpc_reflection",
