@@ -56,7 +56,8 @@ def sentence_translator(
 
     def translate_prepared(sentences: list[str]) -> list[str]:
         found = search(tokenizer.encode_source(sentences, max_tokens))
-        return tokenizer.decode_target([answers[0].ids if answers else [] for answers in found])
+        best = (answers[0].ids if answers else [] for answers in found)
+        return tokenizer.decode_target([_without_end(ids, tokenizer.eos_id) for ids in best])
 
     return translate_prepared
 
