@@ -37,11 +37,11 @@ def configure_answers(parser: argparse.ArgumentParser) -> None:
 
 def answers(model: "TranslationModel", arguments: argparse.Namespace) -> tuple[Translate, Form]:
     """How the parts of a line are translated, and how the line is printed. A blank line stays one."""
-    from keras_transformer.models.translate import translate_sentences
+    from keras_transformer.models.translate import sentence_translator
 
     options = search_options(arguments)
     if not (arguments.scores or arguments.json or arguments.max_tokens):
-        return partial(translate_sentences, model, **options), _text
+        return sentence_translator(model, **options), Parts.joined
     options |= {"max_tokens": arguments.max_tokens, "alignment": arguments.json}
     translate = partial(model.hypotheses, **options)
     if arguments.json:
@@ -49,12 +49,8 @@ def answers(model: "TranslationModel", arguments: argparse.Namespace) -> tuple[T
     return translate, partial(_scored, arguments.length_penalty) if arguments.scores else _best
 
 
-def _text(line: Parts, found: list[str]) -> str:
-    return line.joined(found) if line.texts else ""
-
-
 def _best(line: Parts, found: "list[list[Hypothesis]]") -> str:
-    return _text(line, [beam[0].text if beam else "" for beam in found])
+    return line.joined([beam[0].text if beam else "" for beam in found])
 
 
 def _score(penalty: float, found: "list[list[Hypothesis]]") -> float | None:

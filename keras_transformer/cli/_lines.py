@@ -70,12 +70,15 @@ class LineReader:
         return os.isatty(self._file)
 
     @property
-    def share(self) -> float | None:
-        """How much of a file has been read; what a pipe will bring is not known."""
+    def size(self) -> int | None:
+        """The bytes of a file; None where it is a pipe or a terminal, whose end is not known."""
         status = os.fstat(self._file)
-        if not stat.S_ISREG(status.st_mode) or not status.st_size:
-            return None
-        return os.lseek(self._file, 0, os.SEEK_CUR) / status.st_size
+        return status.st_size if stat.S_ISREG(status.st_mode) and status.st_size else None
+
+    @property
+    def position(self) -> int:
+        """How many of these bytes have been read."""
+        return os.lseek(self._file, 0, os.SEEK_CUR) if self.size else self.read
 
     def waiting(self) -> bool:
         """Whether a line, or the end, has yet to come."""

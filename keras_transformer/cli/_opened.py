@@ -108,8 +108,8 @@ def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str
 
 
 def _text(line: Parts, found: "list[Translated]") -> str:
-    """What is printed of a line. A blank line stays one."""
-    return line.joined([each.text for each in found]) if line.texts else ""
+    """What is printed of a line."""
+    return line.joined([each.text for each in found])
 
 
 def _scored(line: Parts, found: "list[Translated]") -> str:

@@ -38,13 +38,12 @@ def configure_remote(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("where MODEL is a server")
     for option, meaning in OPTIONS.items():
         group.add_argument(option, type=Path, metavar="F", help=meaning)
-    parser.set_defaults(misused=parser.error)
 
 
-def refuse_what_only_a_server_needs(arguments: argparse.Namespace) -> None:
+def refuse_server_options(arguments: argparse.Namespace) -> None:
     """MODEL is a path."""
     for option in _given(arguments, OPTIONS):
-        arguments.misused(f"{option} is for a server, as grpc://HOST:PORT; got {arguments.model}")
+        arguments.usage_error(f"{option} is for a server, as grpc://HOST:PORT; got {arguments.model}")
 
 
 @contextmanager
@@ -53,7 +52,7 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
     address: Address = arguments.model
     if not address.encrypted:
         for option in _given(arguments, ENCRYPTING):
-            arguments.misused(f"{option} is for a server with TLS, as grpcs://HOST:PORT; got {address}")
+            arguments.usage_error(f"{option} is for a server with TLS, as grpcs://HOST:PORT; got {address}")
     refuse_what_only_a_run_can(arguments, "a server", "its model")
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
@@ -179,8 +178,8 @@ def _told(address: Address, error: "TranslationError") -> CommandError:
 
 
 def _whole(line: str) -> Parts:
-    """Which the server divides; a blank line need not go there."""
-    return Parts([line], ["", ""], 0) if line.strip() else Parts([], [line], 0)
+    """Leave the division to the server, which an empty line need not be sent to."""
+    return Parts([line], ["", ""], 0) if line else Parts([], [""], 0)
 
 
 def _text(line: Parts, found: "list[wire.Translation]") -> str:

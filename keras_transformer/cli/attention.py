@@ -45,7 +45,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shown.add_argument("--kind", choices=KINDS, metavar="NAME", help=", ".join(KINDS))
     shown.add_argument("--layer", type=int, metavar="N", help="counted from 1")
     shown.add_argument("--head", type=int, metavar="N", help="counted from 1")
-    parser.set_defaults(misused=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -86,7 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _check(arguments: argparse.Namespace) -> None:
     output = arguments.output
     if output.suffix not in SUFFIXES:
-        arguments.misused(f"--output must end with {' or '.join(SUFFIXES)}; got {output}")
+        arguments.usage_error(f"--output must end with {' or '.join(SUFFIXES)}; got {output}")
     if output.is_dir():
         raise CommandError(f"{output} is a directory: --output names the file to write.")
     if not output.parent.is_dir():

@@ -48,7 +48,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--worst", type=Path, metavar="F.html", help="write a page with the worst sentences")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     configure_search(parser)
-    parser.set_defaults(misused=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -83,16 +82,18 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path]) -> None:
     if models and not arguments.source:
-        arguments.misused(f"--source is needed: it is what {models[0]} translates")
+        arguments.usage_error(f"--source is needed: it is what {models[0]} translates")
     if not models and search_options(arguments) != NO_SEARCH:
-        arguments.misused(
+        arguments.usage_error(
             "--beam and --length-penalty say how a MODEL searches: here is none, leave them out"
         )
     others = [*([arguments.source] if arguments.source else []), *texts]
     if [*others, arguments.reference].count(STANDARD_INPUT) > 1:
-        arguments.misused("standard input (-) can be read as one file only")
+        arguments.usage_error("standard input (-) can be read as one file only")
     if arguments.reference == STANDARD_INPUT and len(others) > 1:
-        arguments.misused("--reference is read once with each other file: it cannot be standard input here")
+        arguments.usage_error(
+            "--reference is read once with each other file: it cannot be standard input here"
+        )
     for path in others:
         if path.exists() and arguments.reference.exists() and path.samefile(arguments.reference):
             raise CommandError(f"{path} is given as the reference, and as what is held against it.")

@@ -58,7 +58,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"so many of them at most, at even distances ({GOLDEN})",
     )
-    parser.set_defaults(misused=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -87,13 +86,13 @@ def _request(arguments: argparse.Namespace) -> "ExportRequest":
     from export.formats.format import LibraryError
 
     if arguments.golden_reference and not arguments.golden:
-        arguments.misused("--golden-reference is the translation of --golden: give that as well")
+        arguments.usage_error("--golden-reference is the translation of --golden: give that as well")
     try:
         request = ExportRequest(
             tuple(arguments.format.split(",")), arguments.quantize, arguments.with_tokenizer
         )
     except ValueError as error:
-        arguments.misused(str(error))
+        arguments.usage_error(str(error))
     try:
         request.check_libraries()
     except LibraryError as error:

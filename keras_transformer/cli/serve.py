@@ -13,7 +13,6 @@ examples:
 """
 
 import argparse
-import asyncio
 import logging
 import os
 import re
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
 NEEDED = (
     "aiohttp",
+    "babel",
     "grpc",
     "grpc_health",
     "grpc_reflection",
@@ -183,7 +183,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("debug", "info", "warning", "error"),
         help="info has a line for each request (warning; info with --log-format json)",
     )
-    parser.set_defaults(misused=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -198,6 +197,8 @@ def run(arguments: argparse.Namespace) -> None:
             f"install the package from its clone with its extra `{EXTRAS[arguments.runtime]}`."
         )
     refuse_if_another_is_near(arguments.directory, is_version, is_root)
+    import asyncio
+
     from serving.limits import Limits
     from serving.observability.logs import configure as configure_log
     from serving.observability.traces import TracesError
@@ -260,9 +261,9 @@ def _security(arguments: argparse.Namespace) -> "Security":
 
     certificate, key, client_ca = arguments.tls_certificate, arguments.tls_key, arguments.tls_client_ca
     if (certificate is None) != (key is None):
-        arguments.misused(f"--tls-certificate and --tls-key go together; got {certificate or key} alone")
+        arguments.usage_error(f"--tls-certificate and --tls-key go together; got {certificate or key} alone")
     if client_ca is not None and certificate is None:
-        arguments.misused(f"--tls-client-ca needs --tls-certificate and --tls-key; got {client_ca} alone")
+        arguments.usage_error(f"--tls-client-ca needs --tls-certificate and --tls-key; got {client_ca} alone")
     try:
         return Security.of(certificate, key, client_ca, arguments.token_file)
     except UnusableError as error:

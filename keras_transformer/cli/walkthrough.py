@@ -14,11 +14,10 @@ from pathlib import Path
 from keras_transformer.cli._loading import load
 from keras_transformer.viz.folder import INDEX, check_folder, write_folder
 from keras_transformer.viz.walkthrough.examples import EXAMPLES, worked_example
-from keras_transformer.viz.walkthrough.terminal import render, spell
 
 
 def configure(parser: ArgumentParser) -> None:
-    """The arguments of the verb."""
+    """Add the options of the verb."""
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help=f"also write {INDEX} and the pictures into DIR"
     )
@@ -32,11 +31,13 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Print the examples, and write the folder where one is asked for."""
+    """Print the examples, and with --output write the folder."""
     folder: Path | None = arguments.output
     if folder:
         check_folder(folder)
     load("keras_transformer.layers")
+    from keras_transformer.viz.walkthrough.terminal import render, spell
+
     numbers = [arguments.example] if arguments.example else range(1, len(EXAMPLES) + 1)
     encoding = sys.stdout.encoding or "utf-8"
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")

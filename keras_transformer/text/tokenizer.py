@@ -112,11 +112,11 @@ class Tokenizer:
 
     def decode_source(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
         """The text of each row. Padding, start and end say nothing; bytes that are no UTF-8 become U+FFFD."""
-        return _decode(self._source, ids)
+        return [self._source.decode(_checked(self._source, one, row)) for row, one in enumerate(ids)]
 
     def decode_target(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
         """As decode_source."""
-        return _decode(self._target, ids)
+        return [self._target.decode(_checked(self._target, one, row)) for row, one in enumerate(ids)]
 
     def pieces_source(self, ids: Iterable[SupportsIndex]) -> list[str]:
         """One row of ids as pieces; ▁ is a space, <0x0A> a byte."""
@@ -187,12 +187,6 @@ def _encode(
     else:
         rows = processor.encode(asked, **sampling)
     return [ids[:kept] + end for ids in rows]
-
-
-def _decode(
-    processor: sentencepiece.SentencePieceProcessor, rows: Iterable[Iterable[SupportsIndex]]
-) -> list[str]:
-    return [processor.decode(_checked(processor, ids, row)) for row, ids in enumerate(rows)]
 
 
 def _checked(

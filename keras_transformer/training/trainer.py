@@ -1,7 +1,7 @@
 """Training: model.fit over the feed; at the end of every period scores, the best model and a checkpoint."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -97,13 +97,14 @@ class Trainer:
             if not recipe.average_checkpoints:
                 average = MovingAverage(self.averaged, recipe.ema_decay, self.step, accumulated)
                 callbacks.insert(1, average)
-            self.model.fit(
-                feed(self.stages, self.tokenizer.bos_id, self.step, accumulated),
-                steps_per_epoch=(recipe.steps - self.step) * accumulated,
-                shuffle=False,
-                verbose=0,
-                callbacks=callbacks,
-            )
+            with closing(bar):
+                self.model.fit(
+                    feed(self.stages, self.tokenizer.bos_id, self.step, accumulated),
+                    steps_per_epoch=(recipe.steps - self.step) * accumulated,
+                    shuffle=False,
+                    verbose=0,
+                    callbacks=callbacks,
+                )
         return dict(best(self.history) or {})
 
     def keep(self, step: int, training_loss: float) -> dict[str, float]:
