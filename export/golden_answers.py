@@ -12,7 +12,7 @@ from export.artifact.golden import Golden
 from export.golden_sentences import SourceSentence
 from keras_transformer.decoding.traced_search import Loop, Search, search_traced
 from keras_transformer.models.translation import TranslationModel
-from keras_transformer.text.buckets import padded
+from keras_transformer.text.padding import padded
 from keras_transformer.text.tokenizer import Tokenizer
 
 ROWS = 8
@@ -62,7 +62,7 @@ def _figures(model: TranslationModel, rows: Rows, said: Rows, start_id: int) -> 
         places = order[first : first + ROWS]
         sources, answers = [rows[place] for place in places], [said[place] for place in places]
         given = [[start_id, *answer[:-1]] for answer in answers]
-        found = run(*(padded(each, max(map(len, each))) for each in (sources, given, answers)))
+        found = run(*(padded(each) for each in (sources, given, answers)))
         for place, score, margin in zip(places, *(part.numpy().tolist() for part in found), strict=True):
             figures[place] = (score, margin)
     return [figures[place] for place in range(len(rows))]

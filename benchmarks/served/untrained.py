@@ -71,7 +71,7 @@ def _around_the_end(model: Any, sources: list[list[int]], inverse: Any) -> tuple
     """-> of each token: the state it comes from, the logit that the end should have, and what it counts."""
     from keras_transformer.decoding.traced_search import Search
     from keras_transformer.models.translate import search_ids
-    from keras_transformer.text.buckets import padded
+    from keras_transformer.text.padding import padded
     from keras_transformer.training.data.dataset import shifted
 
     lengths = np.array([len(source) for source in sources])

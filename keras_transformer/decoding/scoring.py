@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from keras_transformer.decoding.tracing import traced
 from keras_transformer.inference.alignment import alignment_layer
-from keras_transformer.text.buckets import padded
+from keras_transformer.text.padding import padded
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import TranslationModel
@@ -54,9 +54,9 @@ class Scorer:
         for first in range(0, len(order), ROWS):
             chosen = order[first : first + ROWS]
             sources, answers = zip(*(pairs[index] for index in chosen), strict=True)
-            labels = padded(answers, max(map(len, answers)))
+            labels = padded(answers)
             given = padded([[start_id, *answer[:-1]] for answer in answers], labels.shape[1])
-            rows = run(padded(sources, max(map(len, sources))), given, labels)
+            rows = run(padded(sources), given, labels)
             results.update(zip(chosen, rows, strict=True))
         return [results[index] for index in range(len(pairs))]
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.greedy import greedy
 from keras_transformer.decoding.tracing import traced
-from keras_transformer.text.buckets import padded
 from keras_transformer.text.lengths import like_lengths, longest_answer
+from keras_transformer.text.padding import padded
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import DecodingState, TranslationModel
@@ -87,7 +87,7 @@ def search_traced(
         source = padded([rows[row] for row in chosen], len(rows[chosen[0]]))
         limits = np.array([min(longest_answer(len(rows[row])), most) for row in chosen], np.int32)
         begins = [[] if prefixes is None else prefixes[row] for row in chosen]
-        answers = loop(source, limits, padded(begins, max(map(len, begins))))
+        answers = loop(source, limits, padded(begins))
         for row, limit, beams in zip(chosen, limits, answers, strict=True):
             found[row] = [_up_to_end(ids[:limit], search.end_id) for ids in beams]
     return found

@@ -5,7 +5,7 @@ one, so that no step is spent on a half-empty batch. The n-th batch follows from
 was killed asks for the batches from n on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -185,11 +185,3 @@ def _bands(values: NDArray[Any], costs: list[float], begins: list[NDArray[Any]],
     for begin in reversed(begins[: min(count, len(costs)) - 1]):
         ends.append(int(begin[ends[-1]]) - 1)
     return [int(values[end]) for end in reversed(ends)]
-
-
-def padded(rows: Sequence[Sequence[int] | NDArray[Any]], length: int) -> NDArray[np.int32]:
-    """Rows of ids -> (B, length), filled up with 0."""
-    filled = np.zeros((len(rows), length), np.int32)
-    for place, row in enumerate(rows):
-        filled[place, : len(row)] = row
-    return filled

@@ -13,6 +13,20 @@ def longest_answer(source_length: int) -> int:
     return 2 * source_length + 10
 
 
+def check_lengths(rows: Rows, max_length: int) -> None:
+    """Refuse rows that are longer than the positions of a network.
+
+    Raises:
+        ValueError: a row has more than `max_length` tokens.
+    """
+    for index, row in enumerate(rows):
+        if len(row) > max_length:
+            raise ValueError(
+                f"a source has at most {max_length} tokens, its end included; row {index} has {len(row)}. "
+                f"Cut it: encode_source(texts, {max_length})."
+            )
+
+
 def like_lengths(rows: Rows, budget_tokens: int, end_id: int = 3) -> Iterator[list[int]]:
     """The places of the rows of each batch, the longest first; padded, a batch has at most budget_tokens.
 

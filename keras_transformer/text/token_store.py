@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_transformer.files import Synced
-from keras_transformer.text.buckets import padded
 from keras_transformer.text.corpus import Pair
+from keras_transformer.text.padding import padded
 from keras_transformer.text.tokenizer import Tokenizer
 
 CHUNK = 10_000

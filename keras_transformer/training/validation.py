@@ -7,9 +7,9 @@ import tensorflow as tf
 
 from keras_transformer.evaluation.scores import bleu, tokenization
 from keras_transformer.models.translation import TranslationModel
-from keras_transformer.text.buckets import padded
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.lengths import by_length
+from keras_transformer.text.padding import padded
 from keras_transformer.training.data.dataset import shifted
 from keras_transformer.training.loss import smoothed_cross_entropy
 
@@ -48,7 +48,7 @@ class Validation:
         for places in by_length([max(map(len, row)) for row in self._rows], TOKENS):
             rows = [self._rows[place] for place in places]
             sides = ([row[side] for row in rows] for side in (0, 1))
-            source, labels = (padded(side, max(map(len, side))) for side in sides)
+            source, labels = (padded(side) for side in sides)
             yield source, shifted(labels, self._start_id), labels
 
     def _count(self, source: Any, target: Any, labels: Any) -> Any:

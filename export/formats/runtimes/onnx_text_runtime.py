@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from onnxruntime_extensions import get_library_path
 
-from keras_transformer.inference.backends.session import onnxruntime
+from keras_transformer.inference.backends.session import onnxruntime, session_options
 from keras_transformer.text.lengths import by_length
 from keras_transformer.text.tokenizer_training import whole
 
@@ -19,10 +19,7 @@ class TextOnnx:
     name = "onnx/text"
 
     def __init__(self, path: Path, threads: int = 1) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options = session_options(threads)
         options.register_custom_ops_library(get_library_path())
         self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (without its operators the graph does not load)
 
-from export.formats.runtimes.rows import check_lengths, padded, without_padding
 from keras_transformer.inference.answer import Answer
-from keras_transformer.text.lengths import by_length, like_lengths
+from keras_transformer.text.lengths import by_length, check_lengths, like_lengths
+from keras_transformer.text.padding import padded, without_padding
 from keras_transformer.text.tokenizer_training import whole
 
 BATCH_TOKENS = 2048  # of source, padding included

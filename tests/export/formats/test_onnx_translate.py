@@ -15,7 +15,6 @@ import pytest
 import tensorflow as tf
 
 from export.formats.runtimes.onnx_translate_runtime import TranslateOnnx
-from export.formats.runtimes.rows import padded, without_padding
 from export.formats.tf2onnx_graphs.convert import Value, from_tensorflow
 from export.formats.writers.onnx_translate import write_translate_onnx
 from keras_transformer import TranslationModel
@@ -23,6 +22,7 @@ from keras_transformer.graphs.onnx_file import write_onnx
 from keras_transformer.inference.answer import Answer
 from keras_transformer.models.network import Network
 from keras_transformer.text.lengths import longest_answer
+from keras_transformer.text.padding import padded, without_padding
 from tests.export.hostile import (
     END,
     LONGEST,
