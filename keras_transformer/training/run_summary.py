@@ -133,10 +133,11 @@ def described(network: Network, source_vocabulary: int, target_vocabulary: int |
 
 
 def _domain(corpus: dict[str, Any]) -> str:
-    """What the texts are, as far as is known: the phrasebook, or the names of the files."""
+    """Name the phrasebook, or the files without their folders, which are private: manifests hold this."""
     if corpus["phrasebook"]:
         return f"the phrasebook {corpus['phrasebook']}"
-    return ", ".join([*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])])
+    paths = [*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])]
+    return ", ".join(Path(path).name for path in paths)
 
 
 def sizes(directory: Path) -> dict[str, int]:
