@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_transformer.graphs.builder import FLOAT, INT8, MICROSOFT, Graph
-from keras_transformer.graphs.precision import Array, Float32
+from keras_transformer.graphs.network_weights import Array
+from keras_transformer.graphs.precision import Float32
 
 LOWEST, HIGHEST = "lowest of ", "highest of "  # begin the names of what is observed
 

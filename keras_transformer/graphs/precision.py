@@ -6,17 +6,8 @@ R rows, D width, N columns, V vocabulary.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from keras_transformer.graphs.builder import FLOAT, Graph
-
-Array = NDArray[np.float32]
-
-
-def array(weight: Any) -> Array:
-    """The values of a Keras weight."""
-    return np.asarray(weight, np.float32)
+from keras_transformer.graphs.network_weights import Array
 
 
 class Products(Protocol):

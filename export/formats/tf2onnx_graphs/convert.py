@@ -24,7 +24,8 @@ from export.formats.tf2onnx_graphs.constants import place_constants
 from export.formats.tf2onnx_graphs.operators import HANDLERS
 from export.formats.tf2onnx_graphs.rewrites import simplify
 from keras_transformer import __version__
-from keras_transformer.graphs.onnx_file import write_onnx
+from keras_transformer.files import write_pieces
+from keras_transformer.graphs.onnx_file import onnx_pieces
 from keras_transformer.models.translation import PAD_ID, TranslationModel
 
 FLOAT = TensorProto.FLOAT
@@ -62,8 +63,8 @@ class Converted(NamedTuple):
     weights: dict[str, keras.Variable]  # the values of those constants that have these names
 
     def write(self, path: Path) -> None:
-        """All of it, or nothing."""
-        write_onnx(self.file, self.weights, path)
+        """Write the file: all of it, or nothing."""
+        write_pieces(path, onnx_pieces(self.file, self.weights))
 
 
 def from_tensorflow(
