@@ -23,7 +23,7 @@ from keras_transformer.inference.answer import Answer
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.models.network import Network
 from keras_transformer.models.weights import network_weights
-from tests.export.weights import enliven
+from tests.support.versions.random_weights import enliven
 
 START, END = 2, 3
 LENGTH = 40

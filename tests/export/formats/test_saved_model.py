@@ -19,7 +19,7 @@ from keras_transformer.inference.answer import Answer
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences
 from keras_transformer.text.padding import padded, without_padding
-from tests.export.hostile import (
+from tests.support.versions.random_model import (
     END,
     LONGEST,
     SETTINGS,

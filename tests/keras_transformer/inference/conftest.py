@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import keras
 import numpy as np
 import pytest
 
@@ -10,20 +9,13 @@ from keras_transformer import TranslationModel
 from keras_transformer.graphs.precision import Float32
 from keras_transformer.graphs.transformer import candidate_decoder, encoder
 from keras_transformer.inference.backends.session import open_session
-from keras_transformer.models.network import Network
 from keras_transformer.models.weights import network_weights
-from tests.export.weights import enliven
-
-END, LONGEST, VOCABULARY = 3, 40, 100
+from tests.support.small_network import END, VOCABULARY, small_network
 
 
 @pytest.fixture(scope="module")
 def model() -> TranslationModel:
-    keras.utils.set_random_seed(4)
-    model = TranslationModel(Network(2, 2, 16, 24, 2, max_length=LONGEST), VOCABULARY)
-    model.build()
-    enliven(model)
-    return model
+    return small_network()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from keras_transformer import TranslationModel
 from keras_transformer.decoding.traced_search import Search, search_traced
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.hosted_decoder import Decoder
-from tests.keras_transformer.inference.conftest import END, LONGEST
+from tests.support.small_network import END, LONGEST
 
 START = 2
 
