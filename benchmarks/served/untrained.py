@@ -46,7 +46,7 @@ def export_untrained(preset: str, directory: Path, formats: tuple[str, ...]) -> 
     origin = Origin("nothing", Pairs(sentence_count, sentence_count), lengths)
     request = ExportRequest(formats, quantize="int8")
     export_version(
-        model, directory, request, Chosen(sentences, sentences[:32]), origin, tell=lambda line: None
+        model, directory, request, Chosen(sentences, sentences[:32]), origin, notify=lambda line: None
     )
 
 

@@ -55,16 +55,16 @@ class Scorer:
             chosen = order[first : first + ROWS]
             sources, answers = zip(*(pairs[index] for index in chosen), strict=True)
             labels = padded(answers)
-            given = padded([[start_id, *answer[:-1]] for answer in answers], labels.shape[1])
-            rows = run(padded(sources), given, labels)
+            target = padded([[start_id, *answer[:-1]] for answer in answers], labels.shape[1])
+            rows = run(padded(sources), target, labels)
             results.update(zip(chosen, rows, strict=True))
         return [results[index] for index in range(len(pairs))]
 
-    def _score(self, source: Any, given: Any, labels: Any) -> Any:
-        logits, _ = self.model.attend({"source": source, "target": given})
+    def _score(self, source: Any, target: Any, labels: Any) -> Any:
+        logits, _ = self.model.attend({"source": source, "target": target})
         log_probs = ops.log_softmax(ops.cast(logits, "float32"))
         return ops.take_along_axis(log_probs, labels[..., None], axis=-1)[..., 0]
 
-    def _attend(self, source: Any, given: Any, labels: Any) -> Any:
-        _, attention = self.model.attend({"source": source, "target": given})
+    def _attend(self, source: Any, target: Any, labels: Any) -> Any:
+        _, attention = self.model.attend({"source": source, "target": target})
         return attention.cross[alignment_layer(len(attention.cross))]

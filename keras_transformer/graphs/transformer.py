@@ -233,7 +233,7 @@ def _active(graph: Graph, activation: str, x: str) -> str:
 
 
 def _embedded(graph: Graph, products: Products, network: NetworkWeights, ids: str, positions: str) -> str:
-    """The vectors of ids, with those of their positions added."""
+    """Return the vectors of ids, with those of their positions added."""
     vectors = products.values(graph, EMBEDDING, "Gather", ids)
     if network.scale_embeddings:
         vectors = graph.node("Mul", vectors, graph.weight("scale", np.float32(network.width**0.5)))

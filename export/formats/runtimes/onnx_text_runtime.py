@@ -25,11 +25,11 @@ class TextOnnx:
 
     def translate(self, texts: Sequence[str]) -> list[tuple[str, float]]:
         """Texts -> their translations with their scores, in this order."""
-        given = [whole(text) for text in texts]
-        answers = [("", 0.0)] * len(given)
-        for places in by_length([len(text.encode()) for text in given], BATCH_BYTES):
-            text = np.array([given[place] for place in places], object)
-            said, score = self._session.run(["translation", "score"], {"text": text})
-            for place, *answer in zip(places, said.tolist(), score.tolist(), strict=True):
-                answers[place] = (answer[0], answer[1])
+        whole_texts = [whole(text) for text in texts]
+        answers = [("", 0.0)] * len(whole_texts)
+        for indices in by_length([len(text.encode()) for text in whole_texts], BATCH_BYTES):
+            text = np.array([whole_texts[index] for index in indices], object)
+            translations, score = self._session.run(["translation", "score"], {"text": text})
+            for index, *answer in zip(indices, translations.tolist(), score.tolist(), strict=True):
+                answers[index] = (answer[0], answer[1])
         return answers

@@ -28,9 +28,9 @@ class TranslateOnnx:
         """Rows of source ids, each with its end -> their answers, in this order."""
         check_lengths(rows, self._longest)
         answers = [Answer([], 0.0)] * len(rows)
-        for places in like_lengths(rows, self._batch_tokens, self._end_id):
-            source = padded([rows[place] for place in places])
+        for indices in like_lengths(rows, self._batch_tokens, self._end_id):
+            source = padded([rows[index] for index in indices])
             target, score = self._session.run(["target", "score"], {"source": source})
-            for place, ids, mean in zip(places, target.tolist(), score.tolist(), strict=True):
-                answers[place] = Answer(without_padding(ids), mean)
+            for index, ids, mean in zip(indices, target.tolist(), score.tolist(), strict=True):
+                answers[index] = Answer(without_padding(ids), mean)
         return answers
