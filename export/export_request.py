@@ -45,7 +45,9 @@ class ExportRequest:
     def precisions(self) -> dict[str, tuple[str, ...]]:
         """Of each format, as the manifest has them."""
         return {
-            name: tuple(each for each in FORMATS[name].files if each in ("float32", self.quantize))
+            name: tuple(
+                precision for precision in FORMATS[name].files if precision in ("float32", self.quantize)
+            )
             for name in FORMATS
             if name in self.formats
         }

@@ -19,7 +19,7 @@ from export.formats.registry import open_runtime
 from keras_transformer.text.tokenizer import Tokenizer
 
 THREADS = 1
-MOST_SECONDS = 3600.0  # what is not done by then never will be
+TIMEOUT_SECONDS = 3600.0  # what is not done by then never will be
 _LAST_LINES = 5
 
 #: One thread for each library that counts them itself.
@@ -65,20 +65,20 @@ def ask(
             input=json.dumps(question).encode(),
             capture_output=True,
             env={**os.environ, **_SETTINGS},
-            timeout=MOST_SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ReplyError(f"{name} gave no answer for {MOST_SECONDS:,.0f} seconds, and was ended") from None
+        raise ReplyError(f"{name} gave no answer for {TIMEOUT_SECONDS:,.0f} seconds, and was ended") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
-        raise ReplyError(f"{name} failed with status {done.returncode}: " + " | ".join(said))
-    found = json.loads(done.stdout)
-    if "error" in found:
-        raise ReplyError(found["error"])
-    if len(found["scores"]) != len(rows):
-        raise ReplyError(f"{name} gave {len(found['scores'])} answers to {len(rows)} sentences")
-    return Reply(**found)
+        last_lines = done.stderr.decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
+        raise ReplyError(f"{name} failed with status {done.returncode}: " + " | ".join(last_lines))
+    reply = json.loads(done.stdout)
+    if "error" in reply:
+        raise ReplyError(reply["error"])
+    if len(reply["scores"]) != len(rows):
+        raise ReplyError(f"{name} gave {len(reply['scores'])} answers to {len(rows)} sentences")
+    return Reply(**reply)
 
 
 def main() -> None:
@@ -103,16 +103,16 @@ def _answered(question: dict[str, Any]) -> dict[str, Any]:
     return {"ids": ids, "texts": texts, "scores": scores, "seconds": seconds}
 
 
-def _by_text(runtime: TextRuntime, given: list[str]) -> dict[str, Any]:
-    answers, seconds = _timed(runtime.translate, given)
+def _by_text(runtime: TextRuntime, items: list[str]) -> dict[str, Any]:
+    answers, seconds = _timed(runtime.translate, items)
     texts, scores = [text for text, _ in answers], [score for _, score in answers]
     return {"ids": None, "texts": texts, "scores": scores, "seconds": seconds}
 
 
-def _timed(translate: Callable[[list[Any]], list[Any]], given: list[Any]) -> tuple[list[Any], float]:
-    translate(given[:1])  # the first call builds what it needs
+def _timed(translate: Callable[[list[Any]], list[Any]], items: list[Any]) -> tuple[list[Any], float]:
+    translate(items[:1])  # the first call builds what it needs
     begun = time.monotonic()
-    answers = translate(given)
+    answers = translate(items)
     return answers, time.monotonic() - begun
 
 

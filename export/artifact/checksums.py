@@ -138,7 +138,9 @@ def differences(directory: Path, expected: Mapping[str, Sum], besides: str) -> l
     """A line for each file that is missing, is another, or is there besides; `besides` is expected, too."""
     known = {besides, *expected}
     folders = {str(folder) for name in known for folder in PurePosixPath(name).parents}
-    problems = [problem for name, each in expected.items() if (problem := _difference(directory, name, each))]
+    problems = [
+        problem for name, checksum in expected.items() if (problem := _difference(directory, name, checksum))
+    ]
     try:
         extra = sorted(set(_names(directory)) - known - folders)
     except TooManyEntriesError as error:
@@ -154,19 +156,19 @@ def _difference(directory: Path, name: str, expected: Sum) -> str | None:
         with open_regular(path) as file:
             if (size := _size(file)) != expected.bytes:
                 return f"{name}: it has {size:,} bytes, not {expected.bytes:,}; {AGAIN}"
-            there = Sum.read(file)
+            actual = Sum.read(file)
     except (FileNotFoundError, NotADirectoryError):
         return f"{name}: it is missing; {AGAIN}"
     except NotReadableError as error:
         return f"{name}: {error}; {AGAIN}"
-    if there.sha256 != expected.sha256:
-        return f"{name}: its sha256 is {there.sha256[:12]}..., not {expected.sha256[:12]}...; {AGAIN}"
+    if actual.sha256 != expected.sha256:
+        return f"{name}: its sha256 is {actual.sha256[:12]}..., not {expected.sha256[:12]}...; {AGAIN}"
     return None
 
 
-def _check_regular(found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = "a directory" if stat.S_ISDIR(found.st_mode) else "neither file nor directory"
+def _check_regular(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "neither file nor directory"
         raise NotReadableError(f"it must be a file, and is {kind}")
 
 

@@ -38,7 +38,9 @@ class Golden:
 
 def golden_lines(sentences: Iterable[Golden]) -> bytes:
     """The bytes of golden.jsonl."""
-    return b"".join(json.dumps(asdict(each), ensure_ascii=False).encode() + b"\n" for each in sentences)
+    return b"".join(
+        json.dumps(asdict(sentence), ensure_ascii=False).encode() + b"\n" for sentence in sentences
+    )
 
 
 def read_golden(content: bytes) -> tuple[Golden, ...]:
@@ -64,14 +66,14 @@ def check_tokenized(sentences: Sequence[Golden], tokenizer: Tokenizer, max_lengt
 
 
 def _otherwise_tokenized(sentences: Sequence[Golden], tokenizer: Tokenizer, max_length: int) -> Iterator[str]:
-    encoded = tokenizer.encode_source([each.source for each in sentences], max_length)
-    for number, (each, ids) in enumerate(zip(sentences, encoded, strict=True), 1):
-        if each.source_ids != tuple(ids):
+    encoded = tokenizer.encode_source([sentence.source for sentence in sentences], max_length)
+    for number, (sentence, ids) in enumerate(zip(sentences, encoded, strict=True), 1):
+        if sentence.source_ids != tuple(ids):
             yield f", line {number}: source_ids are not what the tokenizer makes of its source"
         try:
-            (target,) = tokenizer.decode_target([each.target_ids])
+            (target,) = tokenizer.decode_target([sentence.target_ids])
         except ValueError as error:
             yield f", line {number}: target_ids: {error}"
         else:
-            if each.target != target:
+            if sentence.target != target:
                 yield f", line {number}: target_ids are not the tokenizer's for its target"

@@ -50,7 +50,7 @@ def _is_of_an_export(path: Path) -> bool:
     if not named or path.is_symlink():
         return False
     with suppress(OSError):  # no directory, or another user's
-        names = {each.name for each in path.iterdir()} - {LOCK}
+        names = {entry.name for entry in path.iterdir()} - {LOCK}
         return (path / LOCK).is_file() and all(name.startswith(named["name"]) for name in names)
     return False
 

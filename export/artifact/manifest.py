@@ -23,7 +23,7 @@ from keras_transformer.text.lengths import longest_answer
 from keras_transformer.text.tokenizer import Tokenizer
 
 FORMAT = 1
-MOST_TOLD = 20  # problems
+MAX_SHOWN = 20  # problems
 MAX_MANIFEST_BYTES = 2**20  # a SavedModel of many files has 20,000
 MAX_LANGUAGE = 100  # characters: RFC 5646 has room for any tag in 35
 
@@ -33,9 +33,9 @@ class VersionError(ValueError):
 
     def __init__(self, directory: Path, problems: list[str]) -> None:
         self.problems = problems
-        self.first = problems[:MOST_TOLD]  # with the number of the others
-        if len(problems) > MOST_TOLD:
-            self.first.append(f"and {len(problems) - MOST_TOLD:,} problems more")
+        self.first = problems[:MAX_SHOWN]  # with the number of the others
+        if len(problems) > MAX_SHOWN:
+            self.first.append(f"and {len(problems) - MAX_SHOWN:,} problems more")
         lines = "".join(f"\n  {problem}" for problem in self.first)
         super().__init__(f"{directory} cannot be used as an exported version:{lines}")
 
@@ -123,7 +123,7 @@ class Manifest:
     @property
     def runtimes(self) -> list[RuntimeName]:
         """What can be asked, the lightest first."""
-        return [each for each in RUNTIMES if each.file in self.files]
+        return [runtime for runtime in RUNTIMES if runtime.file in self.files]
 
     @property
     def digest(self) -> str:
@@ -251,7 +251,7 @@ def _of_another_format(values: Any) -> str | None:
 def _tokenizer(directory: Path, manifest: Manifest) -> Tokenizer:
     try:
         tokenizer = Tokenizer.load(directory / TOKENIZER)
-        found = {
+        actual = {
             "languages": Languages(tokenizer.source_lang, tokenizer.target_lang),
             "vocabulary": Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),
             "special_ids": SpecialIds(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id),
@@ -259,10 +259,10 @@ def _tokenizer(directory: Path, manifest: Manifest) -> Tokenizer:
     except (ValueError, OSError) as error:
         raise VersionError(directory, [f"{TOKENIZER}: {error}"]) from error
     problems = [
-        f"{TOKENIZER}: its {name} {_values(each)} are not the manifest's "
+        f"{TOKENIZER}: its {name} {_values(value)} are not the manifest's "
         f"{_values(getattr(manifest, name))}: it is of another version; {AGAIN}"
-        for name, each in found.items()
-        if each != getattr(manifest, name)
+        for name, value in actual.items()
+        if value != getattr(manifest, name)
     ]
     if problems:
         raise VersionError(directory, problems)
@@ -280,5 +280,5 @@ def _golden(directory: Path, manifest: Manifest, tokenizer: Tokenizer) -> tuple[
     return sentences
 
 
-def _values(each: Any) -> str:
-    return ", ".join(f"{name} {value}" for name, value in asdict(each).items())
+def _values(group: Any) -> str:
+    return ", ".join(f"{name} {value}" for name, value in asdict(group).items())

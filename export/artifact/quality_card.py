@@ -78,8 +78,8 @@ class QualityCard:
 def sizes(files: Mapping[str, Sum]) -> dict[str, int]:
     """Bytes by format."""
     counted: Counter[str] = Counter()
-    for name, each in files.items():
-        counted[format_of(name)] += each.bytes
+    for name, checksum in files.items():
+        counted[format_of(name)] += checksum.bytes
     return dict(counted)
 
 

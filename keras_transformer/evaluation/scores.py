@@ -17,8 +17,8 @@ UNSPACED: dict[str, Tokenization] = {
 # sacreBLEU's own number of resamples, and the fewest that still say something about 95 %.
 RESAMPLES, FEWEST = 1000, 100
 # Resamples times sentences: sacreBLEU holds all of them at once, 72 bytes each for chrF.
-MOST_RESAMPLED = 10_000_000
-MOST_SENTENCES = MOST_RESAMPLED // FEWEST
+MAX_RESAMPLED = 10_000_000
+MAX_SENTENCES = MAX_RESAMPLED // FEWEST
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ def score(
     check_pairs(translations, references)
     if confidence and resamples(len(references)):
         return [
-            _bounded(each.name, each.signature, each.results[0])
-            for each in resample([translations], references, lowercase, tokenize)
+            _bounded(resampled.name, resampled.signature, resampled.results[0])
+            for resampled in resample([translations], references, lowercase, tokenize)
         ]
     scores = []
     for name, metric in metrics(lowercase, tokenize).items():
@@ -73,14 +73,14 @@ def score(
 
 
 def bleu(translations: Sequence[str], references: Sequence[str], tokenize: Tokenization = "13a") -> float:
-    """BLEU alone, quick enough for a look while training."""
+    """Return BLEU alone, which is quick enough for a validation while training."""
     check_pairs(translations, references)
     metric = BLEU(tokenize=tokenize, force=True)
     return limited("BLEU", metric.corpus_score(list(translations), [list(references)]).score)
 
 
 def tokenization(language: str) -> Tokenization:
-    """What sacreBLEU is to divide text of this language by: zh-TW, ja, de ..."""
+    """Return sacreBLEU's tokenization for a language: zh-TW, ja, de ..."""
     return UNSPACED.get(re.split("[-_]", language)[0].lower(), "13a")
 
 
@@ -97,7 +97,7 @@ def sentence_chrf(
 
 
 def metrics(lowercase: bool = False, tokenize: Tokenization = "13a") -> dict[str, Metric]:
-    """The three metrics under the names they go by here, with sacreBLEU's defaults."""
+    """Return the three metrics by name, with sacreBLEU's defaults."""
     return {
         "BLEU": BLEU(lowercase=lowercase, tokenize=tokenize, force=True),  # no advice about tokenised text
         "chrF": CHRF(lowercase=lowercase),
@@ -131,12 +131,12 @@ def resample(
 
 
 def resamples(sentences: int) -> int:
-    """How many resamples of so many sentences are taken; 0 where too few of them would fit into memory."""
-    return min(RESAMPLES, MOST_RESAMPLED // sentences) if sentences <= MOST_SENTENCES else 0
+    """Return the number of resamples of so many sentences; 0 if too few of them would fit into memory."""
+    return min(RESAMPLES, MAX_RESAMPLED // sentences) if sentences <= MAX_SENTENCES else 0
 
 
 def limited(name: str, value: float) -> float:
-    """Between 0 and 100, where sacreBLEU's logarithms round to 100.00000000000004; TER may well be more."""
+    """Limit a value to 0 to 100: sacreBLEU's logarithms round to 100.00000000000004. TER may be more."""
     return float(max(0.0, value) if name == "TER" else min(100.0, max(0.0, value)))
 
 

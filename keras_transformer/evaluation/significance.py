@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from keras_transformer.evaluation.scores import (
-    MOST_SENTENCES,
+    MAX_SENTENCES,
     Tokenization,
     check_pairs,
     limited,
@@ -43,21 +43,21 @@ def compare(
     check_pairs(others, references)
     if not resamples(len(references)):
         raise ValueError(
-            f"at most {MOST_SENTENCES:,} sentences can be resampled in memory; got {len(references):,}. "
+            f"at most {MAX_SENTENCES:,} sentences can be resampled in memory; got {len(references):,}. "
             "Compare on fewer."
         )
     compared = []
-    for each in resample([others, translations], references, lowercase, tokenize):
-        other, ours = each.results
+    for resampled in resample([others, translations], references, lowercase, tokenize):
+        other, ours = resampled.results
         # Where nothing differs, sacreBLEU counts no resample beyond the difference of 0, and says p = 0.001.
         p = 1.0 if ours.score == other.score or ours.p_value is None else ours.p_value
         compared.append(
             Comparison(
-                each.name,
-                limited(each.name, ours.score),
-                limited(each.name, other.score),
+                resampled.name,
+                limited(resampled.name, ours.score),
+                limited(resampled.name, other.score),
                 float(p),
-                each.signature,
+                resampled.signature,
             )
         )
     return compared

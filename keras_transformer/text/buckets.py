@@ -5,14 +5,14 @@ one, so that no step is spent on a half-empty batch. The n-th batch follows from
 was killed asks for the batches from n on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_BANDS = 12  # of target length, and of source length in one of them
+MAX_BANDS = 12  # of target length, and of source length in one of them
 Lengths = NDArray[np.int32]
 Indices = NDArray[np.int64]
 
@@ -63,7 +63,7 @@ class BatchPlan:
         for bucket, members in zip(self.buckets, self._members(queue), strict=True):
             ends = range(bucket.rows, len(members), bucket.rows)
             planned += [(bucket, batch) for batch in np.split(members, ends) if len(batch)]
-        return [planned[place] for place in rng.permutation(len(planned))]
+        return [planned[index] for index in rng.permutation(len(planned))]
 
     def batches_per_epoch(self) -> int:
         """About how many batches show every pair once."""
@@ -80,7 +80,7 @@ class BatchPlan:
             planned += [(number, batch) for batch in members[:full].reshape(-1, bucket.rows)]
             left.append(members[full:])
         order = rng.permutation(len(planned))
-        return [planned[place] for place in order], np.concatenate(left)
+        return [planned[index] for index in order], np.concatenate(left)
 
     def _members(self, queue: Indices) -> list[Indices]:
         """Those of each bucket, as they come in the queue."""
@@ -105,7 +105,7 @@ def _buckets(
     distinct: Lengths, counts: Indices, batch_tokens: int, shapes: int
 ) -> tuple[list[Bucket], Indices]:
     """Bands of target length, and in each of them bands of source length, where they pad least."""
-    grids = [_grid(distinct, counts, bands, shapes) for bands in range(1, min(shapes, MOST_BANDS) + 1)]
+    grids = [_grid(distinct, counts, bands, shapes) for bands in range(1, min(shapes, MAX_BANDS) + 1)]
     grid = min(grids, key=lambda grid: _padded(distinct, counts, grid)[0])
     _, bucket_of = _padded(distinct, counts, grid)
     members = _summed(bucket_of, counts, len(grid))
@@ -116,9 +116,9 @@ def _buckets(
     return buckets, bucket_of
 
 
-def _summed(places: Indices, counts: Indices, length: int) -> Indices:
+def _summed(indices: Indices, counts: Indices, length: int) -> Indices:
     """How many pairs each place has; bincount adds in float64, exact up to 2**53."""
-    return np.bincount(places, counts, length).astype(np.int64)
+    return np.bincount(indices, counts, length).astype(np.int64)
 
 
 def _grid(distinct: Lengths, counts: Indices, target_bands: int, shapes: int) -> list[tuple[int, int]]:
@@ -162,8 +162,8 @@ def _covers(
     number of bands, and where its last band begins for each length it could end at. Dynamic programming: the
     best k bands up to a length are the best k - 1 bands up to where the last one begins.
     """
-    values, places = np.unique(lengths, return_inverse=True)
-    counts = _summed(places, pairs, len(values))
+    values, indices = np.unique(lengths, return_inverse=True)
+    counts = _summed(indices, pairs, len(values))
     number, tokens = np.cumsum(counts), np.cumsum(counts * values)
     # band[m, l]: the padding of one band over values[m] to values[l]
     band = (
@@ -171,7 +171,7 @@ def _covers(
     ).astype(float)
     band[np.tril_indices(len(values), -1)] = np.inf
     best, costs, begins = band[0], [band[0][-1]], []
-    for _ in range(min(MOST_BANDS, len(values)) - 1):
+    for _ in range(min(MAX_BANDS, len(values)) - 1):
         total = np.concatenate([[np.inf], best[:-1]])[:, None] + band
         best = total.min(axis=0)
         begins.append(total.argmin(axis=0))
@@ -185,11 +185,3 @@ def _bands(values: NDArray[Any], costs: list[float], begins: list[NDArray[Any]],
     for begin in reversed(begins[: min(count, len(costs)) - 1]):
         ends.append(int(begin[ends[-1]]) - 1)
     return [int(values[end]) for end in reversed(ends)]
-
-
-def padded(rows: Sequence[Sequence[int] | NDArray[Any]], length: int) -> NDArray[np.int32]:
-    """Rows of ids -> (B, length), filled up with 0."""
-    filled = np.zeros((len(rows), length), np.int32)
-    for place, row in enumerate(rows):
-        filled[place, : len(row)] = row
-    return filled

@@ -46,14 +46,14 @@ class CleaningRules:
 
     def __post_init__(self) -> None:
         problems = [
-            f"{name} must be at least {least}; got {getattr(self, name)!r}"
-            for name, least in (
+            f"{name} must be at least {minimum}; got {getattr(self, name)!r}"
+            for name, minimum in (
                 ("max_characters", 1),
                 ("max_words", 1),
                 ("max_ratio", 1),
                 ("copy_characters", 0),
             )
-            if not getattr(self, name) >= least  # "not >=" and not "<": NaN is refused too
+            if not getattr(self, name) >= minimum  # "not >=" and not "<": NaN is refused too
         ]
         if problems:
             raise ValueError("cleaning rules: " + "; ".join(problems))
@@ -84,7 +84,7 @@ class CleaningReport:
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
-        examples = {reason: [list(example) for example in found] for reason, found in self.examples.items()}
+        examples = {reason: [list(example) for example in pairs] for reason, pairs in self.examples.items()}
         return {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "examples": examples}
 
     def __str__(self) -> str:

@@ -274,7 +274,7 @@ def _json_text(record: dict[str, object], key: str, source_lang: str, target_lan
 
 def _tmx_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pair]:
     seen: Counter[str] = Counter()
-    found = False
+    has_pairs = False
     with _opened(path) as stream:
         if not stream.peek(1):
             raise _empty(path)
@@ -283,11 +283,11 @@ def _tmx_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pair]
                 seen.update(unit.keys())
                 source, target = _segment(unit, source_lang), _segment(unit, target_lang)
                 if source is not None and target is not None:
-                    found = True
+                    has_pairs = True
                     yield Pair(source, target)
         except TmxError as error:
             raise CorpusError(f"{_name(path)}, {error}") from error
-    if not found:
+    if not has_pairs:
         languages = ", ".join(f"{language} ({count})" for language, count in sorted(seen.items())) or "none"
         raise CorpusError(
             f"{_name(path)} has no unit in both {source_lang!r} and {target_lang!r}; "
@@ -297,10 +297,10 @@ def _tmx_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pair]
 
 def _segment(unit: dict[str, str], language: str) -> str | None:
     """The text in exactly this language, or else in one of its regions: fr, then fr-FR or fr_CA."""
-    wanted = language.lower().replace("_", "-")
+    prefix = language.lower().replace("_", "-")
     names = {name.lower().replace("_", "-"): name for name in unit}
-    regional = (name for key, name in names.items() if key.startswith(wanted + "-"))
-    name = names.get(wanted) or next(regional, None)
+    regional = (name for key, name in names.items() if key.startswith(prefix + "-"))
+    name = names.get(prefix) or next(regional, None)
     return None if name is None else unit[name]
 
 

@@ -175,18 +175,18 @@ def _encode(
         raise TypeError(f"a sequence of texts is expected; got the text {texts[:40]!r}. Put it into a list")
     if limit is not None and limit < 1:
         raise ValueError(f"max_tokens must be at least 1, which is the end of sentence alone; got {limit}")
-    kept = None if limit is None else limit - 1
+    max_pieces = None if limit is None else limit - 1
     end = [processor.eos_id()]
     sampling: dict[str, Any] = {}
     if dropout:
         sentencepiece.set_random_generator_seed(seed)  # each call starts from it, in a thread of its own
         sampling = {"enable_sampling": True, "alpha": dropout, "num_threads": 1}
-    asked = [whole(text) for text in texts]
-    if len(asked) < FEW and not sampling:
-        rows = map(processor.encode, asked)
+    valid_texts = [whole(text) for text in texts]
+    if len(valid_texts) < FEW and not sampling:
+        rows = map(processor.encode, valid_texts)
     else:
-        rows = processor.encode(asked, **sampling)
-    return [ids[:kept] + end for ids in rows]
+        rows = processor.encode(valid_texts, **sampling)
+    return [ids[:max_pieces] + end for ids in rows]
 
 
 def _checked(

@@ -31,7 +31,7 @@ def learn(
     kind: str,
     joint: bool,
     character_coverage: float = 1.0,
-    beside: Path | None = None,
+    temp_directory: Path | None = None,
 ) -> list[bytes]:
     """-> one SentencePiece model for both sides, or one for each.
 
@@ -39,7 +39,7 @@ def learn(
     temporary files, which may be memory.
     """
     _check(vocabulary_size, kind, character_coverage)
-    with tempfile.TemporaryDirectory(prefix=".tokenizer-", dir=beside) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".tokenizer-", dir=temp_directory) as scratch:
         files = _spooled(pairs, Path(scratch))
         sides = [files] if joint else [[file] for file in files]
         return [_learned(side, vocabulary_size, kind, character_coverage) for side in sides]
@@ -88,9 +88,9 @@ def _lines(paths: Sequence[Path]) -> Iterator[bytes]:
 def _sentences(paths: Sequence[Path]) -> Iterator[bytes]:
     """Every line, or MAX_TRAINING_SENTENCES of them at even distances."""
     total = sum(1 for _ in _lines(paths))
-    kept = min(total, MAX_TRAINING_SENTENCES)
+    count = min(total, MAX_TRAINING_SENTENCES)
     for number, line in enumerate(_lines(paths)):
-        if number * kept // total != (number + 1) * kept // total:
+        if number * count // total != (number + 1) * count // total:
             yield line.removesuffix(b"\n")
 
 
@@ -105,30 +105,30 @@ def _learned(
     try:
         return _model(paths, size, kind, character_coverage)
     except RuntimeError as error:
-        most, least = (re.search(reason, str(error)) for reason in (_TOO_HIGH, _TOO_SMALL))
-        rare = least and character_coverage > WITHOUT_RARE
-        if vocabulary_size is not None or not (most or rare):
+        maximum, minimum = (re.search(reason, str(error)) for reason in (_TOO_HIGH, _TOO_SMALL))
+        rare = minimum and character_coverage > WITHOUT_RARE
+        if vocabulary_size is not None or not (maximum or rare):
             raise ValueError(_explained(str(error), size)) from error
-    if most:
+    if maximum:
         _logger.warning(
-            "a vocabulary of %s pieces: this corpus supports no more (%d is usual)", most[1], size
+            "a vocabulary of %s pieces: this corpus supports no more (%d is usual)", maximum[1], size
         )
-        return _model(paths, int(most[1]), kind, character_coverage)
+        return _model(paths, int(maximum[1]), kind, character_coverage)
     _logger.warning("more characters than %d pieces can have: the rarest are written as bytes", size)
     return _learned(paths, vocabulary_size, kind, WITHOUT_RARE)
 
 
 def _explained(error: str, size: int) -> str:
     """SentencePiece's reason in the user's words."""
-    if most := re.search(_TOO_HIGH, error):
+    if maximum := re.search(_TOO_HIGH, error):
         return (
-            f"vocabulary_size={size} is more than this corpus supports, which is {most[1]}: "
-            f"say {most[1]} or less, or leave it out"
+            f"vocabulary_size={size} is more than this corpus supports, which is {maximum[1]}: "
+            f"say {maximum[1]} or less, or leave it out"
         )
-    if least := re.search(_TOO_SMALL, error):
+    if minimum := re.search(_TOO_SMALL, error):
         return (
             f"vocabulary_size={size} is too small: special ids, bytes and the corpus' characters "
-            f"are {least[1]}. Say more, or leave it out: rare characters are then written as bytes"
+            f"are {minimum[1]}. Say more, or leave it out: rare characters are then written as bytes"
         )
     return f"SentencePiece cannot learn from this text: {error}"
 

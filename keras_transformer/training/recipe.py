@@ -167,8 +167,10 @@ class Recipe(Settings):
 
     def lost_patience(self, history: Sequence[Mapping[str, float]]) -> bool:
         """Whether the best BLEU is so many validations ago."""
-        kept = best(history)
-        return kept is not None and 0 < self.patience <= len(history) - 1 - list(history).index(kept)
+        best_scores = best(history)
+        return best_scores is not None and 0 < self.patience <= len(history) - 1 - list(history).index(
+            best_scores
+        )
 
 
 #: The phrasebook has a small, regular grammar and no sentence twice: words for pieces, no dropout, few steps.

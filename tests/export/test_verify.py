@@ -33,7 +33,7 @@ def version(whole: Path, tmp_path: Path) -> Path:
 
 def certified(directory: Path) -> Certificate:
     version = open_version(directory)
-    return certificate(version, tell=lambda line: None)
+    return certificate(version, notify=lambda line: None)
 
 
 def first(**changes: object) -> Callable[[list[bytes]], list[bytes]]:

@@ -34,11 +34,11 @@ class CTranslate2Runtime:
         """
         answers = [Answer([], 0.0)] * len(rows)
         alike = defaultdict(list)
-        for place, row in enumerate(rows):
-            alike[len(row)].append(place)
-        for length, places in alike.items():
+        for index, row in enumerate(rows):
+            alike[len(row)].append(index)
+        for length, indices in alike.items():
             results = self._translator.translate_batch(
-                [self._tokenizer.pieces_source(rows[place]) for place in places],
+                [self._tokenizer.pieces_source(rows[index]) for index in indices],
                 max_batch_size=BATCH_TOKENS,
                 batch_type="tokens",
                 beam_size=1,
@@ -48,7 +48,7 @@ class CTranslate2Runtime:
                 return_scores=True,
                 return_end_token=True,
             )
-            for place, result in zip(places, results, strict=True):
+            for index, result in zip(indices, results, strict=True):
                 ids = [self._ids[piece] for piece in result.hypotheses[0]]
-                answers[place] = Answer(ids, result.scores[0])
+                answers[index] = Answer(ids, result.scores[0])
         return answers

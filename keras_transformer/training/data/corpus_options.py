@@ -33,19 +33,19 @@ class Corpus:
     keep_duplicates: bool = False
 
     def __post_init__(self) -> None:
-        ways = [name for name in ("source", "pairs", "phrasebook") if getattr(self, name)]
+        kinds = [name for name in ("source", "pairs", "phrasebook") if getattr(self, name)]
         problems = []
-        if len(ways) != 1:
+        if len(kinds) != 1:
             problems.append(
                 "name one corpus: --source and --target, --pairs, or --phrasebook"
-                + (f"; got {' and '.join('--' + way for way in ways)}" if ways else "")
+                + (f"; got {' and '.join('--' + kind_name for kind_name in kinds)}" if kinds else "")
             )
         for one, other in (("source", "target"), ("valid_source", "valid_target")):
             if bool(getattr(self, one)) != bool(getattr(self, other)):
                 problems.append(f"--{one} and --{other} go together".replace("_", "-"))
-        doubled = [name for name in OF_THE_PHRASEBOOK if getattr(self, name)]
-        if ways == ["phrasebook"] and doubled:
-            options = ", ".join(f"--{name}".replace("_", "-") for name in doubled)
+        surplus = [name for name in OF_THE_PHRASEBOOK if getattr(self, name)]
+        if kinds == ["phrasebook"] and surplus:
+            options = ", ".join(f"--{name}".replace("_", "-") for name in surplus)
             problems.append(
                 f"--phrasebook has its languages and its held-out pairs with it: leave out {options}"
             )
@@ -156,7 +156,7 @@ def wrong_types(corpus: dict[str, Any]) -> list[str]:
         if name in FILES:
             kind = "a list of names, or null"
             right = value is None or (
-                isinstance(value, list) and all(isinstance(each, str) for each in value)
+                isinstance(value, list) and all(isinstance(item, str) for item in value)
             )
         else:
             kind = str(TYPES[name]).removeprefix("<class '").removesuffix("'>")

@@ -20,7 +20,7 @@ SPOOL = "corpus.jsonl"
 SAMPLES = 16  # how often a corpus is cut into pieces when that is left to chance
 HELD_OUT_SHARE, MAX_HELD_OUT = 50, 1000  # one source text in fifty, a thousand at most
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 def prepare(
@@ -30,7 +30,7 @@ def prepare(
     valid: Iterable[Pair] | None,
     rules: CleaningRules,
     overrides: dict[str, Any],
-    tell: Tell,
+    notify: Notify,
     defaults: dict[str, Any] | None = None,
 ) -> Recipe:
     """Everything that training reads. The recipe is written last: with it, a run is prepared.
@@ -50,9 +50,9 @@ def prepare(
     through = held_out.chosen_from(pairs) if own is None else overlap.looked_for_in(pairs)
     spooled = run.write_pairs(SPOOL, through)
     run.write("cleaning.json", report.as_dict())
-    tell(str(report))
+    notify(str(report))
     if overlap.found:
-        tell(
+        notify(
             f"{len(overlap.found):,} of {len(overlap.sources):,} held-out sources are in the training text "
             "too: the scores are those of text that was learned"
         )
@@ -65,12 +65,14 @@ def prepare(
         )
     run.write_pairs("valid.jsonl", validation)
     recipe = Recipe.for_corpus(count, defaults, **overrides)
-    tell(f"{count:,} pairs to train on, {len(validation):,} held out for scores")
+    notify(f"{count:,} pairs to train on, {len(validation):,} held out for scores")
 
     def trained_on() -> Iterator[Pair]:
         return (pair for pair in run.read_pairs(SPOOL) if pair.source not in held_out.pairs)
 
-    models = learn(trained_on(), recipe.vocabulary_size, recipe.tokenizer, recipe.joint, beside=run.path)
+    models = learn(
+        trained_on(), recipe.vocabulary_size, recipe.tokenizer, recipe.joint, temp_directory=run.path
+    )
     tokenizer = Tokenizer(models, about["source_lang"], about["target_lang"])
     _check_checkpoints(run, tokenizer)
     shutil.rmtree(run.tokenizer, ignore_errors=True)
@@ -80,7 +82,7 @@ def prepare(
     pairs = chain.from_iterable(trained_on() for _ in range(times))
     store = TokenStore.write(run.tokens, pairs, tokenizer, recipe.max_tokens, dropout, recipe.seed)
     (run.path / SPOOL).unlink()
-    tell(f"{tokenizer.target_size:,} pieces, {int(store.lengths()[:, 1].sum()) // times:,} target tokens")
+    notify(f"{tokenizer.target_size:,} pieces, {int(store.lengths()[:, 1].sum()) // times:,} target tokens")
     run.write("recipe.json", recipe.as_dict())
     return recipe
 

@@ -7,11 +7,11 @@ import onnx
 import onnxruntime
 import pytest
 
-from export.formats.runtimes.rows import padded
 from export.formats.writers.onnx_attention import write_attention_onnx
 from keras_transformer import TranslationModel
 from keras_transformer.decoding.scoring import Scorer
 from keras_transformer.inference.answer import Answer
+from keras_transformer.text.padding import padded
 from tests.support.versions.random_model import (
     END,
     SETTINGS,

@@ -40,4 +40,4 @@ def small_model(joint: bool = True, seed: int = 4, **network: object) -> Transla
 def exported(model: TranslationModel, output: Path, *formats: str, **options: Any) -> Version:
     """A version with the sentences of this module; the options are the request's."""
     request, sentences = ExportRequest(formats, **options), Chosen(SENTENCES, SENTENCES)
-    return export_version(model, output, request, sentences, ORIGIN, tell=lambda line: None)
+    return export_version(model, output, request, sentences, ORIGIN, notify=lambda line: None)
