@@ -147,7 +147,8 @@ def test_the_engine_knows_the_deadline_and_begins_nothing_after_it() -> None:
             await until(lambda: model.engine.running == 1)
             endless = service.Translate(ask("b"))
             await until(lambda: model.engine.waiting == 1)
-            first, second = model.engine._batch.requests[0], model.engine._queue.first()
+            first = model.engine._batch.members[0].request
+            (second,) = model.engine._queue.waiting
             assert before + 29 < first.deadline < time.monotonic() + 31  # gRPC rounds it up on the way
             assert second.deadline is None
             runtime.allow(10)
