@@ -23,7 +23,7 @@ class InvalidError(ValueError):
     """A request that breaks a rule; `field` is what of it does."""
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
+        super().__init__(message)
         self.field = field
 
 

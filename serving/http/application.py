@@ -5,7 +5,7 @@ from collections.abc import Callable
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from serving.api.dispatcher import Dispatcher
+from serving.api.gate import Gate
 from serving.api.intake import Intake
 from serving.api.service import TranslationService
 from serving.http.hosts import Hosts
@@ -18,7 +18,7 @@ from serving.observability.metrics import Metrics
 
 def application(
     service: TranslationService,
-    dispatcher: Dispatcher,
+    gate: Gate,
     metrics: Metrics,
     limits: Limits,
     intake: Intake,
@@ -33,6 +33,6 @@ def application(
         guards.append(only_with_token(accepts, files))
     made = web.Application(middlewares=guards, client_max_size=limits.message_bytes)
     made.on_response_prepare.append(dress)
-    made.add_routes(Routes(service, dispatcher, metrics, limits, intake, healthy).table())
+    made.add_routes(Routes(service, gate, metrics, limits, intake, healthy).table())
     made.add_routes(table(files))
     return made

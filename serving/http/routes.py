@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from serving.api.context import CallContext
-from serving.api.dispatcher import Dispatcher
+from serving.api.gate import Gate
 from serving.api.intake import Intake
 from serving.api.service import TranslationService
 from serving.errors import Refusal, RefusedError
@@ -25,19 +25,19 @@ SECONDS = 60.0  # that a request may take once its body is there
 
 
 class Routes:
-    """Requests pass the dispatcher. Health and metrics do not, since they must not wait."""
+    """Requests pass the gate. Health and metrics do not, since they must not wait."""
 
     def __init__(
         self,
         service: TranslationService,
-        dispatcher: Dispatcher,
+        gate: Gate,
         metrics: Metrics,
         limits: Limits,
         intake: Intake,
         healthy: Callable[[], bool],
     ) -> None:
         self._service = service
-        self._dispatcher = dispatcher
+        self._gate = gate
         self._metrics = metrics
         self._limits = limits
         self._intake = intake
@@ -125,8 +125,7 @@ class Routes:
 
     @asynccontextmanager
     async def _call(self, request: web.Request, method: str) -> AsyncIterator[CallContext]:
-        traceparent = request.headers.get("traceparent", "")
-        with self._dispatcher.call(method, "http", SECONDS, traceparent) as context:
+        with self._gate.call(method, "http", SECONDS, request.headers.items()) as context:
             async with asyncio.timeout(SECONDS):
                 yield context
 

@@ -110,7 +110,7 @@ def open_models(found: Sequence[VersionLocation], settings: EngineSettings) -> R
             models.refused[place.name, place.version] = model
         else:
             model.engine.start()
-            models.serving.append(model)
+            models.add(model)
     if not models.serving:
         reasons = "".join(
             f"\n  {name} {version}: {why}" for (name, version), why in sorted(models.refused.items())
