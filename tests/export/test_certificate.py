@@ -23,8 +23,8 @@ from export.verify import certificate
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.graphs.int8 import Int8
 from keras_transformer.models.network import Network
-from tests.export.damages import golden, summed_again, written
-from tests.export.versions import PAIRS, exported, small_model
+from tests.support.versions.damages import golden, summed_again, written
+from tests.support.versions.small_model import PAIRS, exported, small_model
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from keras_transformer.graphs.transformer import encoder
 from keras_transformer.inference.answer import Answer
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.models.network import Network
-from tests.export.weights import enliven
+from tests.support.versions.random_weights import enliven
 
 START, END = 2, 3
 LENGTH = 40

@@ -23,7 +23,7 @@ from keras_transformer.graphs.onnx_file import write_onnx
 from keras_transformer.inference.answer import Answer
 from keras_transformer.models.network import Network
 from keras_transformer.text.lengths import longest_answer
-from tests.export.hostile import (
+from tests.support.versions.random_model import (
     END,
     LONGEST,
     SETTINGS,

@@ -19,7 +19,7 @@ from keras_transformer import TranslationModel
 from keras_transformer.inference.answer import Answer
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences
-from tests.export.hostile import (
+from tests.support.versions.random_model import (
     END,
     LONGEST,
     SETTINGS,

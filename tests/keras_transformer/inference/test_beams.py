@@ -13,7 +13,7 @@ from keras_transformer.graphs.transformer import candidate_decoder, encoder
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.backends.session import open_session
 from keras_transformer.inference.hosted_decoder import Decoder
-from tests.keras_transformer.inference.conftest import END, LONGEST, VOCABULARY
+from tests.support.small_network import END, LONGEST, VOCABULARY
 
 START = 2
 Rows = list[list[int]]

@@ -15,7 +15,7 @@ from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.backends.session import open_session
 from keras_transformer.inference.batch import Batch
 from keras_transformer.inference.request import End, Request
-from tests.keras_transformer.inference.conftest import LONGEST
+from tests.support.small_network import LONGEST
 
 START, SLOTS, WIDEST = 2, 13, 4
 

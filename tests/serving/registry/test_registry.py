@@ -20,7 +20,7 @@ from serving.registry.discovery import open_models, places
 from serving.registry.registry import Registry
 from serving.registry.served_version import EngineSettings, ModelError
 from serving.v1 import translation_pb2 as wire
-from tests.serving.echo import run, stub
+from tests.support.serving.echo import run, stub
 
 SETTINGS = EngineSettings(slots=4)
 

@@ -24,8 +24,8 @@ from serving.registry.served_version import EngineSettings, ServedVersion
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.serving.echo import Echo, echo, run, until
-from tests.serving.live import (
+from tests.support.serving.echo import Echo, echo, run, until
+from tests.support.serving.live_versions import (
     TEXT,
     damage,
     default,

@@ -13,7 +13,7 @@ from export.golden_sentences import Chosen, SourceSentence
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.phrasebook import phrasebook
-from tests.export.weights import enliven
+from tests.support.versions.random_weights import enliven
 
 PAIRS = list(phrasebook("fr-en", "train", 200))
 SENTENCES = [SourceSentence(pair.source, pair.target) for pair in PAIRS[:24]]
