@@ -91,7 +91,8 @@ class Server:
             chosen = self._security.listen(self._server, place)
         except RuntimeError as error:
             raise OSError(
-                f"{place} cannot be listened at: it is taken, or none of this machine; choose another --port"
+                f"cannot listen at {place}: the port is in use, or the address is not one of this machine; "
+                "choose another --port"
             ) from error
         await self._server.start()
         return chosen

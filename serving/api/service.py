@@ -1,4 +1,4 @@
-"""TranslationService, method by method: a message and the context of its call in, the response out."""
+"""TranslationService, method by method: from a message and the context of its call to the response."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -34,7 +34,14 @@ PRIORITIES = {  # as the engine counts them
 
 
 class TranslationService:
-    """The RPCs, independent of the protocol. `models` must be set before the first call."""
+    """The RPCs, independent of the protocol.
+
+    Args:
+        limits: Limits of a request.
+
+    Attributes:
+        models: The models; must be set before the first call.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.models = Registry([])
@@ -103,10 +110,13 @@ class TranslationService:
         )
 
     async def _job(self, model: ServedVersion, text: str, options: wire.Options, context: CallContext) -> Job:
-        """Check a text and divide it; a call that must be refused is refused as early as possible."""
+        """Check a text and divide it; a call that is to be refused is refused as early as possible."""
         self._limits.check_text(text)
         if options.priority not in PRIORITIES:
-            raise InvalidError("options.priority", f"options.priority {options.priority} does not exist.")
+            raise InvalidError(
+                "options.priority",
+                f"options.priority must be {min(PRIORITIES)} to {max(PRIORITIES)}; got {options.priority}",
+            )
         priority, deadline = PRIORITIES[options.priority], context.deadline
         count, short = cache(model.tokenizer.count_source), len(text) <= SHORT
         if model.engine.check_room(priority, deadline) and short and deadline is not None:
@@ -151,7 +161,9 @@ class TranslationService:
         graph = job.model.attention
         if graph is None:
             raise InvalidError(
-                "options.version", "it was exported without ONNX, which tells what is looked at"
+                "options.version",
+                f"version {job.model.version} of {job.model.name} has no attention, as it was exported "
+                "without ONNX. Choose another version, or export it with --format onnx.",
             )
         return [
             await self._attention(graph, request.source, tokens)

@@ -61,6 +61,7 @@ def look(root: Path) -> Scan:
                     seen.troubles.append(_too_large(f"{folder.name}/{path.name}"))
         except (NotADirectoryError, FileNotFoundError, PermissionError):
             continue  # a file, or gone by now, or nobody's business, as lost+found
+    seen.places.sort(key=lambda place: (place.name, place.version))
     return seen
 
 
