@@ -10,7 +10,6 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from serving.addresses import in_address
-from serving.api.dispatcher import Dispatcher
 from serving.api.gate import Gate
 from serving.api.intake import MAX_WAITING, Intake
 from serving.api.service import TranslationService
@@ -51,12 +50,12 @@ class Server:
     ) -> None:
         """`traces`: where a span of each request goes."""
         self._security = security
-        self._gate = Gate()
         self._limits = limits
         self._service = TranslationService(limits)
         self._metrics = Metrics(lambda: self._service.models)
-        told = (self._metrics.count, access_log.log)  # traces come first: they name the trace for the log
-        self._dispatcher = Dispatcher(self._gate, told if traces is None else (traces.tell, *told))
+        observers = (self._metrics.count, access_log.log)
+        # traces come first: they name the trace for the log
+        self._gate = Gate(observers if traces is None else (traces.record, *observers))
         self._healthy = False
         self._http: Site | None = None
         self._intake = Intake()
@@ -76,7 +75,7 @@ class Server:
             ],
             interceptors=[*security.interceptors(), Receiving(self._intake)],
         )
-        self._server.add_generic_rpc_handlers((handlers(self._service, self._dispatcher),))
+        self._server.add_generic_rpc_handlers((handlers(self._service, self._gate),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(
             [SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME], self._server
@@ -92,7 +91,8 @@ class Server:
             chosen = self._security.listen(self._server, place)
         except RuntimeError as error:
             raise OSError(
-                f"{place} cannot be listened at: it is taken, or none of this machine; choose another --port"
+                f"cannot listen at {place}: the port is in use, or the address is not one of this machine; "
+                "choose another --port"
             ) from error
         await self._server.start()
         return chosen
@@ -114,7 +114,7 @@ class Server:
         tls = None if security.certificates is None else security.certificates.ssl_context()
         routes = (
             self._service,
-            self._dispatcher,
+            self._gate,
             self._metrics,
             self._limits,
             self._intake,

@@ -174,7 +174,7 @@ def _told(address: Address, error: "TranslationError") -> CommandError:
         StatusCode.UNAVAILABLE: ": is it there, and with TLS as grpcs://, without as grpc://?",
         StatusCode.UNAUTHENTICATED: ": name a file that has the token with --token-file.",
     }
-    return CommandError(f"{address}: {error}{remedy.get(error.code, '.')}")
+    return CommandError(f"{address}: {str(error).rstrip('.')}{remedy.get(error.code, '.')}")
 
 
 def _whole(line: str) -> Parts:

@@ -63,8 +63,8 @@ def listed_model(
 ) -> wire.Model:
     """Return a model with its serving and its refused versions."""
     found = wire.Model(name=name)
-    if name in models.names:
-        found.default_version = models.default(name).version
+    if name in models.defaults:
+        found.default_version = models.defaults[name].version
     for number, version in versions:
         if isinstance(version, str):
             found.versions.add(version=number, state=wire.STATE_UNAVAILABLE, reason=version)

@@ -20,7 +20,7 @@ def _names() -> Mapping[str, str]:
 def languages(models: Registry) -> list[dict[str, Any]]:
     """As LibreTranslate lists them; a model of which nobody has said its languages is in none."""
     targets: dict[str, set[str]] = {}
-    for model in _defaults(models, models.names):
+    for model in models.defaults.values():
         source, target = _pair(model)
         if source and target:
             targets.setdefault(source, set()).add(target)
@@ -32,7 +32,7 @@ def languages(models: Registry) -> list[dict[str, Any]]:
 
 def choose(models: Registry, source: str, target: str, name: str, version: int) -> ServedVersion:
     """The one that is named, or the only one between these languages; an empty language is any."""
-    there = [models.find(name, version)] if name else _defaults(models, models.answering())
+    there = [models.find(name, version)] if name else models.available()
     found = [model for model in there if source in ("", _pair(model)[0]) and target in ("", _pair(model)[1])]
     if not found:
         pairs = ", ".join(
@@ -50,10 +50,6 @@ def choose(models: Registry, source: str, target: str, name: str, version: int) 
     if len(found) > 1:
         raise InvalidError("model", f"there are several, name one: {', '.join(each.name for each in found)}")
     return found[0] if name else models.find(found[0].name, version)
-
-
-def _defaults(models: Registry, names: list[str]) -> list[ServedVersion]:
-    return [models.default(name) for name in names]
 
 
 def _pair(model: ServedVersion) -> tuple[str, str]:

@@ -75,7 +75,7 @@ class _Versions(Collector):
             "version_default",
             "1: it answers who names no version.",
             serving,
-            lambda model: float(models.find(model.name, 0) is model),
+            lambda model: float(models.defaults[model.name] is model),
         )
         refused = GaugeMetricFamily("translation_version_refused", "1: it is not served.", labels=_VERSION)
         for name, versions in listed(models):

@@ -37,8 +37,8 @@ class Traces:
         self._tracer = provider.get_tracer(__name__)
         self._callers = TraceContextTextMapPropagator()
 
-    def tell(self, call: CallContext) -> None:
-        """A span of it, in its caller's trace if that has said which; nothing of its text."""
+    def record(self, call: CallContext) -> None:
+        """Record a span of the call, in its caller's trace if the call names one; never the text."""
         from opentelemetry.context import Context  # noqa: PLC0415
         from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415
 
@@ -54,7 +54,7 @@ class Traces:
             {"rpc.method": call.method, "network.protocol.name": call.protocol},
             start_time=at(call.arrived_at),
         )
-        call.trace_id = f"{span.get_span_context().trace_id:032x}"
+        call.span_trace_id = f"{span.get_span_context().trace_id:032x}"
         span.set_attribute("translation.code", Code.Name(call.code))
         if call.code in _OWN_FAULTS:
             span.set_status(Status(StatusCode.ERROR))

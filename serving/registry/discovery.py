@@ -61,6 +61,7 @@ def look(root: Path) -> Scan:
                     seen.troubles.append(_too_large(f"{folder.name}/{path.name}"))
         except (NotADirectoryError, FileNotFoundError, PermissionError):
             continue  # a file, or gone by now, or nobody's business, as lost+found
+    seen.places.sort(key=lambda place: (place.name, place.version))
     return seen
 
 
@@ -110,7 +111,7 @@ def open_models(found: Sequence[VersionLocation], settings: EngineSettings) -> R
             models.refused[place.name, place.version] = model
         else:
             model.engine.start()
-            models.serving.append(model)
+            models.add(model)
     if not models.serving:
         reasons = "".join(
             f"\n  {name} {version}: {why}" for (name, version), why in sorted(models.refused.items())

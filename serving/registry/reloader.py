@@ -82,11 +82,13 @@ class Reloader:
             self._tell([f"{self._root} cannot be read, and what serves goes on: {error}"])
             return None
         former = self._models.pins
-        self._models.pins = {
-            name: int(text) if is_number(text) else former[name]
-            for name, text in seen.pins.items()
-            if is_number(text) or name in former
-        }
+        self._models.pin(
+            {
+                name: int(text) if is_number(text) else former[name]
+                for name, text in seen.pins.items()
+                if is_number(text) or name in former
+            }
+        )
         return seen
 
     def _due(self, key: Key, place: VersionLocation) -> bool:
@@ -148,7 +150,8 @@ class Reloader:
             _logger.warning(trouble)
 
     def _default(self, name: str) -> int | None:
-        return self._models.default(name).version if name in self._models.names else None
+        model = self._models.defaults.get(name)
+        return None if model is None else model.version
 
 
 def _key(each: VersionLocation | ServedVersion) -> Key:

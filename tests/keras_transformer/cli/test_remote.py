@@ -133,7 +133,7 @@ def test_the_lines_before_one_that_is_refused_are_printed(
     assert err.splitlines()[-2:] == [
         "100 lines done",
         f"keras-transformer translate: {server}: INVALID_ARGUMENT: "
-        "text: it has 1,001 characters, and 1,000 are taken: divide it.",
+        "text has 1,001 characters; the limit is 1,000. Split it into several requests.",
     ]
 
 

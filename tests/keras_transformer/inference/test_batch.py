@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from keras_transformer.inference.batch import Batch
+from keras_transformer.inference.batch import NOT_FINITE, Batch
 from keras_transformer.inference.queue import SLACK, Queue, QueueFullError
 from keras_transformer.inference.request import End, Request
 from tests.support.fake_backend import (
@@ -70,7 +70,7 @@ def test_one_whose_step_or_encoding_fails_fails_alone(bad: int) -> None:
         == {
             BROKEN_SOURCE: "no encoding",
             BROKEN_STEP: "no step",
-            NO_NUMBER: "the model gave no number",
+            NO_NUMBER: NOT_FINITE,
         }[bad]
     )
     for each in (good, other):
@@ -90,7 +90,8 @@ def test_one_that_is_cancelled_or_too_late_costs_no_further_step() -> None:
 
 
 def taken(queue: Queue) -> list[Request]:
-    return [queue.take() for _ in range(len(queue))]
+    """All requests of a queue, one at a time."""
+    return [request for _ in range(len(queue.waiting)) for request in queue.take(1, 1, 0.0)[0]]
 
 
 def test_the_highest_priority_goes_first_and_then_the_oldest() -> None:
@@ -108,11 +109,11 @@ def test_a_queue_takes_so_many_and_says_so() -> None:
     queue.put(second)
     with pytest.raises(QueueFullError) as told:
         queue.put(third)
-    assert str(told.value) == "2 requests are waiting, and 2 may"
+    assert "2 requests are waiting; the limit is 2" in str(told.value)
     assert queue.discard(first)  # its room is free at once
     assert not queue.discard(first)
     queue.put(third)
-    assert len(queue) == 2
+    assert len(queue.waiting) == 2
     assert taken(queue) == [second, third]
 
 
@@ -136,6 +137,6 @@ def test_requests_that_come_and_go_leave_nothing_behind_however_many_they_are() 
             staying.append(request(place))
             queue.put(staying[-1])
         assert queue.discard(going)
-        assert len(queue) == len(staying)
+        assert len(queue.waiting) == len(staying)
         assert len(queue._heap) <= 2 * len(staying) + SLACK + 1
     assert taken(queue) == staying

@@ -61,7 +61,7 @@ def test_a_browser_that_has_a_file_is_not_sent_it_again() -> None:
 def test_there_is_nothing_beside_them(address: str) -> None:
     async def scenario() -> None:
         async with site() as http:
-            assert "nothing at this address" in await refused(http.get(address), 404)
+            assert "no such path" in await refused(http.get(address), 404)
 
     run(scenario)
 

@@ -55,7 +55,7 @@ def test_what_the_server_alone_can_count_is_told_as_well(page: "Page") -> None:
         opened(page, server.address)
         page.until(READY)
         write(page, "Je cherche la gare")
-        assert "and 3 are taken: divide it" in until_told(page, "does not take this text")
+        assert "the limit is 3" in until_told(page, "does not take this text")
 
 
 def test_a_busy_server_is_asked_again_until_it_has_time(page: "Page") -> None:
