@@ -11,7 +11,7 @@ from serving.api.service import TranslationService
 from serving.http.hosts import Hosts
 from serving.http.middleware import Accepts, dress, only_called, only_own_pages, only_with_token, tell
 from serving.http.routes import Routes
-from serving.http.static_page import page, table
+from serving.http.static_page import page_files, page_routes
 from serving.limits import Limits
 from serving.observability.metrics import Metrics
 
@@ -27,12 +27,12 @@ def application(
     accepts: Accepts | None = None,
 ) -> web.Application:
     """`accepts`: whether Authorization headers are good; None asks nobody for one."""
-    files = page()
+    files = page_files()
     guards: list[Middleware] = [tell, only_called(hosts), only_own_pages]
     if accepts is not None:
         guards.append(only_with_token(accepts, files))
     made = web.Application(middlewares=guards, client_max_size=limits.message_bytes)
     made.on_response_prepare.append(dress)
     made.add_routes(Routes(service, dispatcher, metrics, limits, intake, healthy).table())
-    made.add_routes(table(files))
+    made.add_routes(page_routes(files))
     return made

@@ -49,7 +49,7 @@ def test_it_is_as_light_or_dark_as_the_system_until_somebody_chooses(page: "Page
 
 def test_the_small_heads_are_painted_in_the_colours_of_the_theme(page: "Page", address: str) -> None:
     used(page, address)
-    colour = """(() => { const {data} = document.querySelector('#birds canvas').getContext('2d')
+    colour = """(() => { const {data} = document.querySelector('#overview canvas').getContext('2d')
   .getImageData(0, 0, 1, 1); return [...data.slice(0, 3)]; })()"""
     light = page.run(colour)
     page.click("#theme")
@@ -64,10 +64,10 @@ def test_at_any_width_nothing_sticks_out(page: "Page", address: str, width: int)
     assert page.run("document.documentElement.scrollWidth") == width
     used(page, address)
     translated(page, TEXT + " " + "Donaudampfschifffahrt" * 8)
-    page.until("!document.querySelector('#explorer').hidden")
+    page.until("!document.querySelector('#heads-content').hidden")
     assert page.run("document.documentElement.scrollWidth") == width
     out = f"""[...document.querySelectorAll('main *')].filter(each =>
-  !each.closest('#scrolled, #birds, .unseen') &&
+  !each.closest('#scrolled, #overview, .unseen') &&
   each.getBoundingClientRect().right > {width}).map(each => each.outerHTML.slice(0, 80))"""
     assert page.run(out) == []
 
@@ -103,14 +103,14 @@ def test_all_can_be_reached_and_used_by_keys_alone(page: "Page", address: str) -
     page.press("ArrowLeft")
     assert page.text("#map-title") == "Output–Output, layer 2 of 2, head 1 of 2"
     assert page.run(f"{focused}.closest('#kind') !== null")
-    tab_to("#birds button")
+    tab_to("#overview button")
     page.press("ArrowUp")
     assert page.text("#map-title") == "Output–Output, layer 1 of 2, head 1 of 2"
     assert page.run(f"{focused}.ariaLabel") == "Layer 1, head 1"
     tab_to("#map td")
     page.press("ArrowDown")
-    assert page.text("#weight").startswith(page.texts("#map tbody th")[1])
-    tab_to("#forget")
+    assert page.text("#tip").split("\n")[1].startswith(page.texts("#map tbody th")[1])
+    tab_to("#clear-history")
     page.press("Enter")
     assert page.run("document.querySelector('#history').hidden")
     assert page.run(f"{focused}.id") == "text"
@@ -132,7 +132,7 @@ def test_axe_finds_no_serious_problem(page: "Page", address: str, dark: bool, wi
     assert problems(page) == []
     used(page, address)
     assert problems(page) == []
-    page.run("document.querySelector('#key').showModal()")
+    page.run("document.querySelector('#token-dialog').showModal()")
     assert problems(page) == []
 
 
