@@ -125,7 +125,7 @@ class Trainer:
     def _tell(self) -> None:
         """What is known of the run, for people and programs that look."""
         self.run.write("history.json", self.history)
-        write_curves(self.run.curves, self.history)
+        write_curves(self.run.curves, self.history, self.recipe.warmup_steps)
 
     def _variables(self) -> list[Any]:
         """Weights, random states, optimizer, average: with step and seed, all that decides what comes."""
