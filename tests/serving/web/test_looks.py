@@ -1,17 +1,15 @@
 """Light and dark, wide and narrow, by keys alone, and for those who listen."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.needed import missing
+from tests.support.accessibility import accessibility_problems
 from tests.support.serving.web_page import READY, opened, translated, until_told
 
 if TYPE_CHECKING:
     from tests.browser import Page
 
-AXE = Path(__file__).parents[3] / "examples" / "node_modules" / "axe-core" / "axe.min.js"
 TEXT = (
     "Est-ce que Marie a écrit une lettre ce matin ?\nJe suis étudiant."  # of which this model says many words
 )
@@ -123,23 +121,12 @@ def test_all_can_be_reached_and_used_by_keys_alone(page: "Page", address: str) -
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_axe_finds_no_serious_problem(page: "Page", address: str, dark: bool, width: int) -> None:
-    if not AXE.exists():
-        missing("axe-core", "run npm ci --ignore-scripts in examples")
     page.prefer(dark)
     page.resize(width, 800)
     opened(page, address)
     page.until(READY)
-    assert problems(page) == []
+    assert accessibility_problems(page) == []
     used(page, address)
-    assert problems(page) == []
+    assert accessibility_problems(page) == []
     page.run("document.querySelector('#token-dialog').showModal()")
-    assert problems(page) == []
-
-
-def problems(page: "Page") -> Any:
-    page.run(AXE.read_text("utf-8") + "\n;0")
-    return page.run(
-        """axe.run().then(({violations}) => violations
-  .filter(({impact}) => ["serious", "critical"].includes(impact))
-  .map(({id, nodes}) => [id, nodes.slice(0, 3).map(each => each.html.slice(0, 99) + each.failureSummary)]))"""
-    )
+    assert accessibility_problems(page) == []
