@@ -35,7 +35,7 @@ def render(template: str, styles: tuple[str, ...], script: str = "", **values: A
     """
     code = bundled(script) if script else ""
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    sheets = ("viewer/colours.css", "web/page.css", *styles)
+    sheets = ("viewer/base.css", "web/page.css", *styles)
     return _ENVIRONMENT.get_template(template).render(
         version=__version__,
         style=Markup("".join((_HERE / name).read_text("utf-8") for name in sheets)),

@@ -166,10 +166,8 @@ def _characters(content: bytes) -> list[str]:
 
 
 def _is_character(content: bytes) -> bool:
-    try:
-        return len(content.decode()) == 1
-    except UnicodeDecodeError:
-        return False
+    text = content.decode(errors="ignore")
+    return len(text) == 1 and text.encode() == content
 
 
 def _translated(model: "TranslationModel", source: list[int]) -> list[int]:

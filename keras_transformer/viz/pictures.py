@@ -20,8 +20,8 @@ from keras_transformer.viz.walkthrough.content import Picture
 # Colours that a page replaces by its own, so that a picture follows its light or dark theme.
 INK, PAPER = "#1d2733", "#fffffe"
 # The scale of attention: each step in a light and in a dark page.
-_COLOURS = (Path(__file__).parent / "viewer" / "colours.css").read_text("utf-8")
-_STEPS = re.findall(r"--weight-\d: light-dark\((#\w{6}), (#\w{6})\)", _COLOURS)
+_STYLES = (Path(__file__).parent / "viewer" / "base.css").read_text("utf-8")
+_STEPS = re.findall(r"--weight-\d: light-dark\((#\w{6}), (#\w{6})\)", _STYLES)
 WEIGHTS, _DARK = (LinearSegmentedColormap.from_list("weights", steps) for steps in zip(*_STEPS, strict=True))
 SIGNED = matplotlib.colormaps["RdBu_r"]
 

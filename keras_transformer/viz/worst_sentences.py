@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from keras_transformer.evaluation.scores import Score, check_pairs, sentence_chrf
 from keras_transformer.evaluation.significance import Comparison
@@ -109,17 +110,14 @@ def _sentences(
         raise ValueError(
             f"each source needs its reference; got {len(sources)} sources and {len(references)} references."
         )
-    nothing: list[None] = [None] * len(references)
-    other_chrf: Sequence[float | None] = nothing
-    if others is not None:
-        other_chrf = sentence_chrf(others, references, lowercase)
-    columns = (
+    nothing = [None] * len(references)
+    columns: tuple[Sequence[Any], ...] = (
         nothing if sources is None else sources,
         references,
         translations,
         sentence_chrf(translations, references, lowercase),
         nothing if others is None else others,
-        other_chrf,
+        nothing if others is None else sentence_chrf(others, references, lowercase),
     )
     return [ScoredSentence(line, *row) for line, row in enumerate(zip(*columns, strict=True), start=1)]
 

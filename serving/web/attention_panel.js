@@ -38,7 +38,7 @@ function show(answer) {
   select.replaceChildren(...sentences.map(({source}, index) =>
     element("option", `${index + 1}: ${source.map(({text}) => text).join(" ").slice(0, 60)}`, {value: index})));
   if (viewer) return viewer.show(sentences[0].kinds);
-  viewer = new AttentionViewer(byId("viewer"), "h3");
+  viewer = new AttentionViewer(byId("viewer"), "h3", "plain");
   viewer.show(sentences[0].kinds, START);
 }
 

@@ -16,9 +16,9 @@ export class AttentionViewer {
   #pointed = null;
   #overview; #map; #lines;
 
-  // Fill an empty element; `heading` is the tag of the titles.
-  constructor(box, heading) {
-    box.append(...viewerLayout(heading));
+  // Fill an empty element; `heading` is the tag of the titles, `panel` the class of the parts.
+  constructor(box, heading, panel) {
+    box.append(...viewerLayout(heading, panel));
     const point = (row, column, cell = null) => this.#point(row, column, cell), leave = () => this.#leave();
     this.#overview = new Overview(byId("overview"), (layer, head) => this.choose({layer, head}));
     this.#map = new HeatMap(byId("map"), point, leave);

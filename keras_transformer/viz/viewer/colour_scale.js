@@ -1,4 +1,4 @@
-// The colours of weights, from the steps of colours.css, which know light and dark.
+// The colours of weights, from the steps of base.css, which know light and dark.
 
 const STEPS = 6, LEVELS = 256;
 let colours = [], inks = [];

@@ -13,7 +13,7 @@ function unpacked(weights) {
 }
 
 const {kinds, start} = JSON.parse(byId("heads").textContent);
-const viewer = new AttentionViewer(document.querySelector("main"), "h2");
+const viewer = new AttentionViewer(document.querySelector("main"), "h2", "card");
 
 viewer.show(kinds.map(kind => new AttentionKind({...kind, weights: unpacked(kind.weights)})), start);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => viewer.recolour());
