@@ -35,7 +35,7 @@ def main(models: Path, text: str, word: str) -> None:
         page = used(browser.page(1160), address, text, word)
         page.click("#heads summary")
         page.until("document.querySelectorAll('#map tbody td').length")
-        page.click("#birds button:nth-child(5)")
+        page.click("#overview button:nth-child(5)")
         page.hover(f"#map tbody tr:nth-child({word}) td:nth-of-type({int(word) - 1})")
         height = page.run("document.querySelector('#heads').getBoundingClientRect().bottom + scrollY + 8")
         page.resize(1160, int(height))

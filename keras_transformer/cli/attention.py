@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
         content = attention_page(heads, choice).encode() if is_page else attention_png(heads, choice)
     except ValueError as error:
         raise CommandError(str(error)) from error
-    for notice in heads.cut:
+    for notice in heads.notices:
         print(visible(f"notice: {notice}"), file=sys.stderr)
     write_whole(arguments.output, content)
     if arguments.target is None:

@@ -142,7 +142,7 @@ class Trainer:
     def _write_history(self) -> None:
         """Write the history and the curves."""
         self.run.write("history.json", self.history)
-        write_curves(self.run.curves, self.history)
+        write_curves(self.run.curves, self.history, self.recipe.warmup_steps)
 
     def _variables(self) -> list[Any]:
         """Return weights, random states, optimizer and average: with step and seed, the state of a run."""

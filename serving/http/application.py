@@ -18,7 +18,7 @@ from serving.http.middleware import (
     report_errors,
 )
 from serving.http.routes import Routes
-from serving.http.static_page import page, table
+from serving.http.static_page import page_files, page_routes
 from serving.limits import Limits
 from serving.observability.metrics import Metrics
 
@@ -45,12 +45,12 @@ def application(
         hosts: Accepted Host headers.
         accepts: Whether Authorization headers are valid; None needs no token.
     """
-    files = page()
+    files = page_files()
     middlewares: list[Middleware] = [report_errors, check_host(hosts), check_origin]
     if accepts is not None:
         middlewares.append(check_token(accepts, files))
     made = web.Application(middlewares=middlewares, client_max_size=limits.message_bytes)
     made.on_response_prepare.append(add_headers)
     made.add_routes(Routes(service, gate, metrics, limits, intake, healthy).table())
-    made.add_routes(table(files))
+    made.add_routes(page_routes(files))
     return made

@@ -36,7 +36,7 @@ def explored(page: "Page") -> None:
 def shown(page: "Page") -> np.ndarray:
     rows = page.run(
         """[...document.querySelectorAll('#map tbody tr')].map(row =>
-  [...row.querySelectorAll('td')].map(cell => Number(cell.style.getPropertyValue('--weight'))))"""
+  [...row.querySelectorAll('td')].map(cell => Number(cell.textContent || cell.ariaLabel)))"""
     )
     return np.array(rows)
 
@@ -72,10 +72,12 @@ def test_a_word_shades_the_words_that_it_looked_at(page: "Page", told: Any) -> N
     assert not shares[len(source) :].any()  # another sentence
     most = int(np.argmax(expected))
     assert f"{TEXT.split()[most]} {expected[most] * 100:.0f} %" in said
+    layers, heads = cross.shape[:2]
+    assert said.endswith(f"(Input–Output, layer {layers - 1} of {layers}, mean of its {heads} heads.)")
     assert page.run("mirror.textContent") == TEXT + "\u200b"
     page.click(".word:nth-of-type(2)")
     assert page.text("#looked").startswith("Choose a word")
-    assert page.run("document.querySelectorAll('#mirror .seen').length") == 0
+    assert page.run("document.querySelectorAll('#mirror .shaded').length") == 0
     assert page.errors == []
 
 
@@ -102,8 +104,8 @@ def test_every_head_of_every_kind_is_one_click_away(page: "Page", told: Any) -> 
             page.click(f"#head label:nth-of-type({head + 1})")
             title = f"{name}, layer {layer + 1} of {layers}, head {head + 1} of {heads}"
             assert page.text("#map-title") == title
-            np.testing.assert_allclose(shown(page), values[layer, head], atol=0.00006)
-            pressed = page.run("document.querySelector('#birds [aria-pressed=true]').ariaLabel")
+            np.testing.assert_allclose(shown(page), values[layer, head], atol=0.00051)
+            pressed = page.run("document.querySelector('#overview [aria-pressed=true]').ariaLabel")
             assert pressed == f"Layer {layer + 1}, head {head + 1}"
     assert page.errors == []
 
@@ -124,7 +126,8 @@ def test_pointing_at_a_cell_tells_its_weight(page: "Page", told: Any) -> None:
     value = weights(told[0], "cross")[-1, 0, 1, 2]
     page.hover("#map tbody tr:nth-child(2) td:nth-of-type(3)")
     row, column = readable(told[0]["target"])[1], readable(told[0]["source"])[2]
-    assert page.text("#weight") == f"{row} looks at {column}: {value:.4f}"
+    read = ["⟨start⟩", *readable(told[0]["target"])][1]
+    assert page.text("#tip") == f"{value:.4f}\n{row} looks at {column}\nhas read {read}, predicts {row}"
     assert page.texts("#map th.on") == [column, row]
 
 
@@ -132,14 +135,41 @@ def test_another_sentence_is_chosen_and_an_open_explorer_follows_the_text(
     page: "Page", told: Any, address: str
 ) -> None:
     explored(page)
-    page.run("part.value = 1, part.dispatchEvent(new Event('change'))")
-    np.testing.assert_allclose(shown(page), weights(told[1], "cross")[-1, 0], atol=0.00006)
+    page.run("sentence.value = 1, sentence.dispatchEvent(new Event('change'))")
+    np.testing.assert_allclose(shown(page), weights(told[1], "cross")[-1, 0], atol=0.00051)
     translated(page, "Merci.")
     (only,) = asked(address, "attention", q="Merci.")["parts"]
     expected = weights(only, "cross")[-1, 0]
     page.until(f"document.querySelectorAll('#map tbody tr').length === {len(expected)}")
-    np.testing.assert_allclose(shown(page), expected, atol=0.00006)
-    assert page.run("document.querySelector('#part-label').hidden")
+    np.testing.assert_allclose(shown(page), expected, atol=0.00051)
+    assert page.run("document.querySelector('#sentence-label').hidden")
+
+
+def test_colours_have_a_legend_and_stretch_to_the_strongest_weight(page: "Page", told: Any) -> None:
+    explored(page)
+    strongest = weights(told[0], "cross")[-1, 0].max()
+    assert page.text(".scale") == "weight 0  1"
+    page.click("#stretch")
+    assert page.text(".scale") == f"weight 0  {strongest:.4f}"
+    assert page.run("document.querySelectorAll('#lines path').length") > 0
+
+
+def test_a_table_that_is_cut_off_says_so_and_its_names_stay_in_sight(page: "Page", told: Any) -> None:
+    explored(page)
+    page.resize(390, 844)
+    page.until("!document.querySelector('#cut').hidden")
+    page.run("document.querySelector('#scrolled').scrollTo(1e6, 1e6)")
+    edges = page.run(
+        """['#scrolled', '#map tbody th', '#map thead th:last-child'].map(each =>
+  document.querySelector(each).getBoundingClientRect().toJSON())"""
+    )
+    scrolled, row_name, column_name = edges
+    assert abs(row_name["left"] - scrolled["left"]) <= 2
+    assert abs(column_name["top"] - scrolled["top"]) <= 2
+    page.resize(1280, 900)
+    translated(page, "Merci.")
+    page.click("#kind label:nth-of-type(1)")
+    page.until("document.querySelector('#cut').hidden")
 
 
 def test_weights_are_asked_for_once_and_only_when_somebody_looks(page: "Page", address: str) -> None:

@@ -38,7 +38,7 @@ def test_it_says_from_which_language_to_which_and_what_it_was_trained_on(page: "
     opened(page, address)
     page.until(READY)
     assert page.texts("#model option") == ["French to English · fr-en"]
-    assert page.text("#about") == "Version 1 in float32, trained on the phrasebook fr-en"
+    assert page.text("#about-model") == "Version 1 in float32, trained on the phrasebook fr-en"
     assert (page.text("#from"), page.text("#to")) == ("French", "English")
     assert page.run("[text.lang, translation.lang]") == ["fr", "en"]
     (model,) = asked(address, "models")["models"]
@@ -121,7 +121,7 @@ def test_what_was_translated_is_found_again_after_a_reload_until_it_is_cleared(
     page.until(DONE)
     assert page.run("text.value") == "Merci. Où est"
     assert page.text("#translation") == said["Merci. Où est"]
-    page.click("#forget")
+    page.click("#clear-history")
     assert page.run("document.querySelector('#history').hidden")
     page.open(f"http://{address}/")
     page.until(READY)
@@ -194,7 +194,7 @@ def test_a_version_that_has_become_the_default_is_the_one_that_is_told(
             "(async () => { while ((await (await fetch('models')).json()).models[0].default !== 2); })()"
         )
         translated(page, "Merci.")
-        until_told(page, "Version 2", "#about")
+        until_told(page, "Version 2", "#about-model")
         assert page.text("#by").startswith("by fr-en 2")
         assert page.texts("#model option") == [
             "French to English · fr-en",

@@ -39,7 +39,9 @@ def test_too_long_a_text_is_told_before_it_is_sent(page: "Page") -> None:
         assert page.text("#count") == "2 of 12 characters"
         sent = len(page.requests)
         write(page, "Je cherche la gare")
-        assert until_told(page, "too long") == "This is too long by 6 characters: shorten it, or divide it."
+        assert (
+            until_told(page, "too long") == "The text is too long by 6 characters: shorten it, or split it."
+        )
         assert page.text("#count") == "18 of 12 characters"
         assert page.run("text.ariaInvalid") == "true"
         page.press("Enter", ctrl=True)
@@ -55,7 +57,7 @@ def test_what_the_server_alone_can_count_is_told_as_well(page: "Page") -> None:
         opened(page, server.address)
         page.until(READY)
         write(page, "Je cherche la gare")
-        assert "the limit is 3" in until_told(page, "does not take this text")
+        assert "the limit is 3" in until_told(page, "does not accept this text")
 
 
 def test_a_busy_server_is_asked_again_until_it_has_time(page: "Page") -> None:
@@ -72,8 +74,8 @@ def test_a_busy_server_is_asked_again_until_it_has_time(page: "Page") -> None:
         others[1].start()
         page.run(FULL)
         write(page, TEXT)
-        assert until_told(page, "Many are asking").startswith(
-            "Many are asking at the moment. Trying again in "
+        assert until_told(page, "server is busy").startswith(
+            "The server is busy at the moment. Trying again in "
         )
         assert page.run("announced.textContent") == ""
         server.runtime.allow(1000)
@@ -92,7 +94,7 @@ def test_a_server_that_goes_and_comes_back_is_found_again(page: "Page", exported
         process.kill()
         process.wait()
         write(page, "Merci.")
-        assert "Your text is safe" in until_told(page, "does not answer")
+        assert "Your text is kept" in until_told(page, "does not answer")
     with serving_both(exported, "--http-port", port) as (process, _, address):
         page.until(DONE)
         assert page.text("#notice") == ""
@@ -141,11 +143,11 @@ def test_a_server_with_tokens_is_given_one_which_this_tab_alone_keeps(
     tokens.chmod(0o600)
     with serving_both(exported, "--token-file", tokens) as (_, _, address):
         opened(page, address)
-        page.until("document.querySelector('#key').open")
+        page.until("document.querySelector('#token-dialog').open")
         assert page.run("document.activeElement.id") == "token"
         page.type("wrong")
         page.press("Enter")
-        until_told(page, "It does not know that one", "#key-told")
+        until_told(page, "does not know this token", "#token-notice")
         page.type("letmein")
         page.press("Enter")
         page.until(READY)
@@ -156,5 +158,5 @@ def test_a_server_with_tokens_is_given_one_which_this_tab_alone_keeps(
         assert "letmein" not in page.run("JSON.stringify(localStorage) + document.cookie + location")
         page.open(f"http://{address}/")
         page.until(READY)  # unasked
-        assert not page.run("document.querySelector('#key').open")
+        assert not page.run("document.querySelector('#token-dialog').open")
         assert page.errors == []
