@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from export.artifact.checksums import sums
+from export.artifact.checksums import checksums
 from export.artifact.golden import Golden, golden_lines
 from export.artifact.layout import GOLDEN, MANIFEST, TOKENIZER
 from export.artifact.leftovers import making_alone
@@ -45,7 +45,7 @@ Notify = Callable[[str], None]
 
 
 class ExportError(ValueError):
-    """A model that is not exported as asked, and why."""
+    """A model that cannot be exported as requested; the message says why."""
 
 
 def export_version(
@@ -111,7 +111,7 @@ def _run(step: WriteStep, model: TranslationModel, directory: Path, notify: Noti
 
 
 def _forget() -> None:
-    """TensorFlow's graphs are large, and refer to themselves."""
+    """Free TensorFlow's graphs, which are large and refer to themselves."""
     gc.collect()
     give_back()
 
@@ -121,7 +121,7 @@ def _bytes(directory: Path) -> int:
 
 
 def _remove_empty_folders(directory: Path) -> None:
-    """TensorFlow leaves one; neither an archive nor an object store would keep it."""
+    """Remove empty folders, such as TensorFlow's assets: archives and object stores would drop them."""
     for folder in sorted(filter(Path.is_dir, directory.rglob("*")), reverse=True):
         if not any(folder.iterdir()):
             folder.rmdir()
@@ -135,7 +135,7 @@ def _manifest(
     origin: Origin,
     directory: Path,
 ) -> Manifest:
-    files = sums(directory)
+    files = checksums(directory)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Manifest(
         format=FORMAT,

@@ -1,4 +1,4 @@
-"""A runtime asked in a process of its own: two of them in one process have blocked each other for good.
+"""A runtime in a process of its own: two of them in one process have deadlocked.
 
 As a program it reads a question from standard input and prints the answers, both as JSON.
 """
@@ -19,7 +19,7 @@ from export.formats.registry import open_runtime
 from keras_transformer.text.tokenizer import Tokenizer
 
 THREADS = 1
-TIMEOUT_SECONDS = 3600.0  # what is not done by then never will be
+TIMEOUT_SECONDS = 3600.0  # a runtime that takes longer hangs
 _LAST_LINES = 5
 
 #: One thread for each library that counts them itself.
@@ -32,11 +32,11 @@ _SETTINGS = {
 
 
 class ReplyError(RuntimeError):
-    """A runtime that could not be asked, and why."""
+    """A runtime that gave no answers; the message says why."""
 
 
 class Reply(NamedTuple):
-    """What came of it."""
+    """The answers of a runtime."""
 
     ids: list[list[int]] | None  # the answers, of a runtime that takes ids
     texts: list[str] | None  # the translations from text to text, of one that has its tokenizer inside
@@ -51,7 +51,21 @@ def ask(
     rows: Sequence[Sequence[int]],
     texts: Sequence[str],
 ) -> Reply:
-    """The answers to rows of source ids, and to their texts. However this ends, its process ends with it."""
+    """Translate in a process of its own, which ends with this call however it ends.
+
+    Args:
+        name: the runtime.
+        directory: the version directory.
+        max_length: the maximum number of tokens of a source and of an answer.
+        rows: source ids.
+        texts: the same sources as text.
+
+    Returns:
+        The answers.
+
+    Raises:
+        ReplyError: the process failed, took too long, or gave another number of answers.
+    """
     question = {
         "name": name,
         "directory": str(directory),
@@ -82,7 +96,7 @@ def ask(
 
 
 def main() -> None:
-    """Ask, in this process; what libraries print goes to stderr, and stdout has the answers alone."""
+    """Answer the question on stdin. Output of libraries goes to stderr; stdout has the answers alone."""
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)
         json.dump(_answered(json.load(sys.stdin)), out)

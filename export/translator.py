@@ -18,7 +18,7 @@ class Translated(NamedTuple):
 
 
 def lightest(version: Version) -> RuntimeName:
-    """The first of the version's runtimes whose library is installed; if none is, the first."""
+    """Return the first of the version's runtimes whose library is installed; if none is, the first."""
     runtimes = [runtime for runtime in version.manifest.runtimes if runtime.takes_ids]
     return next((runtime for runtime in runtimes if installed(runtime.library)), runtimes[0])
 

@@ -1,6 +1,6 @@
-"""A frozen dataclass from what JSON gave: every key there, none besides, each of its type, all told at once.
+"""A frozen dataclass from parsed JSON: exactly its keys, each of its type; all problems are reported at once.
 
-A default of a field is no excuse: what a file leaves out is missing.
+Defaults of fields do not count: a key that a file leaves out is missing.
 """
 
 import json
@@ -24,7 +24,7 @@ Large = Annotated[int, MAX_LARGE]
 
 
 class RecordError(ValueError):
-    """What is wrong with a record, a line each."""
+    """JSON that does not fit a dataclass: a line for each problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -78,7 +78,7 @@ def record(kind: type[Record], values: Any) -> Record:
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in the file, or its beginning."""
+    """Return a value as JSON, shortened."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
 
@@ -97,7 +97,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _read(kind: Any, value: Any, path: str, problems: list[str]) -> Any:
-    """The value as `kind`; what is wrong with it goes to problems, and the value is not to be used."""
+    """Return a value as `kind`. If that adds problems, the value must not be used."""
     origin, inside = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
         return _fields(kind, value, path, problems)

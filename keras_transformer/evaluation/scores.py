@@ -54,10 +54,20 @@ def score(
     tokenize: Tokenization = "13a",
     confidence: bool = True,
 ) -> list[Score]:
-    """BLEU, chrF and TER of the translations, one reference each.
+    """Score translations with BLEU, chrF and TER, one reference each.
 
-    The confidence is sacreBLEU's: 1,000 bootstrap resamples, seeded, so that the same sentences give the same
-    interval. Over 10,000 sentences fewer do, and the signature says how many; over 100,000 there is none.
+    Args:
+        translations: the translations.
+        references: a reference for each.
+        lowercase: whether BLEU and chrF ignore case; TER always does.
+        tokenize: sacreBLEU's tokenization for BLEU.
+        confidence: whether to bound the scores with 95 % confidence, by sacreBLEU's 1,000 seeded bootstrap
+            resamples. Over 10,000 sentences there are fewer, and the signature says how many; over 100,000
+            there are none.
+
+    Raises:
+        TypeError: an argument is a single text.
+        ValueError: there are no sentences, or the numbers differ.
     """
     check_pairs(translations, references)
     if confidence and resamples(len(references)):
@@ -87,7 +97,7 @@ def tokenization(language: str) -> Tokenization:
 def sentence_chrf(
     translations: Sequence[str], references: Sequence[str], lowercase: bool = False
 ) -> list[float]:
-    """The chrF of each sentence: unlike BLEU it means something for a few words. Of empty text it is 0."""
+    """Return the chrF of each sentence, which unlike BLEU suits a few words. Empty text has 0."""
     check_pairs(translations, references)
     metric = CHRF(lowercase=lowercase)
     return [
@@ -108,7 +118,7 @@ def metrics(lowercase: bool = False, tokenize: Tokenization = "13a") -> dict[str
 def resample(
     systems: Sequence[Sequence[str]], references: Sequence[str], lowercase: bool, tokenize: Tokenization
 ) -> list[Resampled]:
-    """Each metric of each system by paired bootstrap; all systems see the same resamples.
+    """Resample each metric of each system by paired bootstrap; all systems see the same resamples.
 
     sacreBLEU's PairedTest with a single system is also its public way to a confidence interval:
     `corpus_score` computes the same numbers, but hides them in private attributes.
@@ -141,7 +151,7 @@ def limited(name: str, value: float) -> float:
 
 
 def check_pairs(translations: Sequence[str], references: Sequence[str]) -> None:
-    """Refuse what sacreBLEU would silently cut to the shorter side."""
+    """Refuse lists that sacreBLEU would silently cut to the shorter one, and empty ones."""
     if isinstance(translations, str) or isinstance(references, str):
         raise TypeError(
             "translations and references are lists of sentences; got a single text. Put it into a list."

@@ -1,4 +1,4 @@
-"""Two systems on the same sentences: is one better, or was it luck with these sentences?"""
+"""The comparison of two systems on the same sentences, with its significance."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +16,7 @@ from keras_transformer.evaluation.scores import (
 
 @dataclass(frozen=True)
 class Comparison:
-    """A metric of both systems. A small p says that chance alone would hardly make them differ that much."""
+    """A metric of both systems, with the p-value of their difference."""
 
     name: str
     ours: float
@@ -35,9 +35,19 @@ def compare(
     lowercase: bool = False,
     tokenize: Tokenization = "13a",
 ) -> list[Comparison]:
-    """BLEU, chrF and TER of ours and the other's, with the p-value of sacreBLEU's paired bootstrap, seeded.
+    """Compare two systems by BLEU, chrF and TER, with the p-value of sacreBLEU's seeded paired bootstrap.
 
     The test has two sides: exchanging the systems leaves p as it is.
+
+    Args:
+        translations: our translations.
+        others: the other system's.
+        references: a reference for each.
+        lowercase: whether BLEU and chrF ignore case.
+        tokenize: sacreBLEU's tokenization for BLEU.
+
+    Raises:
+        ValueError: the numbers of sentences differ, or there are too many to resample.
     """
     check_pairs(translations, references)
     check_pairs(others, references)

@@ -26,10 +26,19 @@ class Bucket(NamedTuple):
 
 
 class BatchPlan:
-    """Which pairs make up which batch. lengths (N, 2) are the tokens of source and target of each pair."""
+    """The batches of a corpus.
+
+    Args:
+        lengths: the tokens of source and target of each pair (N, 2).
+        batch_tokens: bounds rows x length of the longer side of a batch.
+        seed: decides the order.
+        shapes: the maximum number of buckets.
+
+    Raises:
+        ValueError: the longest sentence does not fit into a batch.
+    """
 
     def __init__(self, lengths: Lengths, batch_tokens: int, seed: int = 0, shapes: int = 32) -> None:
-        """`batch_tokens` bounds rows x length of the longer side of a batch; at most `shapes` buckets."""
         self.seed = seed
         longest = int(lengths.max())
         if batch_tokens < longest:
@@ -46,7 +55,7 @@ class BatchPlan:
         self.padding = float(1 - lengths.sum() / padded)  # its share of an epoch's tokens, both sides
 
     def batches(self, start: int = 0) -> Iterator[tuple[Bucket, Indices]]:
-        """The endless sequence of batches, from the start-th on."""
+        """Yield the endless sequence of batches, from batch `start` on."""
         waiting = np.empty(0, np.int64)
         epoch = passed = 0
         while True:
@@ -56,7 +65,7 @@ class BatchPlan:
             passed, epoch = passed + len(planned), epoch + 1
 
     def epoch(self, number: int) -> list[tuple[Bucket, Indices]]:
-        """Every pair once, in an order of its own: nothing waits, a bucket may end with a short batch."""
+        """Return the batches of one epoch, every pair once: a bucket may end with a short batch."""
         rng = np.random.default_rng((self.seed, number))
         queue = rng.permutation(len(self._bucket_of))
         planned = []
@@ -66,12 +75,12 @@ class BatchPlan:
         return [planned[index] for index in rng.permutation(len(planned))]
 
     def batches_per_epoch(self) -> int:
-        """About how many batches show every pair once."""
+        """Estimate the number of batches that contain every pair once."""
         rows = np.bincount(self._bucket_of, minlength=len(self.buckets))
         return max(1, round(sum(n / bucket.rows for n, bucket in zip(rows, self.buckets, strict=True))))
 
     def _epoch(self, epoch: int, waiting: Indices) -> tuple[list[tuple[int, Indices]], Indices]:
-        """Every pair once, behind those that wait -> batches, and those that wait now."""
+        """Return the full batches of every pair once, after the waiting ones, and the pairs that wait now."""
         rng = np.random.default_rng((self.seed, epoch))
         queue = np.concatenate([waiting, rng.permutation(len(self._bucket_of))])
         planned, left = [], []
@@ -83,14 +92,14 @@ class BatchPlan:
         return [planned[index] for index in order], np.concatenate(left)
 
     def _members(self, queue: Indices) -> list[Indices]:
-        """Those of each bucket, as they come in the queue."""
+        """Return the pairs of each bucket, in the order of the queue."""
         bucket_of = self._bucket_of[queue]
         ends = np.cumsum(np.bincount(bucket_of, minlength=len(self.buckets)))
         return np.split(queue[np.argsort(bucket_of, kind="stable")], ends[:-1])
 
 
 def _distinct(lengths: Lengths) -> tuple[Lengths, Indices, Indices]:
-    """-> the lengths that there are, how many pairs have each, and which of them each pair has.
+    """Return the distinct lengths, how many pairs have each, and the index of each pair's length.
 
     A corpus of millions has some thousand: all that is computed of lengths is computed of these.
     """
@@ -104,7 +113,7 @@ def _distinct(lengths: Lengths) -> tuple[Lengths, Indices, Indices]:
 def _buckets(
     distinct: Lengths, counts: Indices, batch_tokens: int, shapes: int
 ) -> tuple[list[Bucket], Indices]:
-    """Bands of target length, and in each of them bands of source length, where they pad least."""
+    """Return bands of target length, each with bands of source length, that need the least padding."""
     grids = [_grid(distinct, counts, bands, shapes) for bands in range(1, min(shapes, MAX_BANDS) + 1)]
     grid = min(grids, key=lambda grid: _padded(distinct, counts, grid)[0])
     _, bucket_of = _padded(distinct, counts, grid)
@@ -117,12 +126,12 @@ def _buckets(
 
 
 def _summed(indices: Indices, counts: Indices, length: int) -> Indices:
-    """How many pairs each place has; bincount adds in float64, exact up to 2**53."""
+    """Sum the counts of each index; bincount adds in float64, exact up to 2**53."""
     return np.bincount(indices, counts, length).astype(np.int64)
 
 
 def _grid(distinct: Lengths, counts: Indices, target_bands: int, shapes: int) -> list[tuple[int, int]]:
-    """Bands of target length, then each further shape where one more band of source length saves most."""
+    """Return bands of target length; each further shape is the band of source length that saves most."""
     source, target = distinct[:, 0], distinct[:, 1]
     highs = _bands(*_covers(target, counts), target_bands)
     inside = [(target > low) & (target <= high) for low, high in pairwise([0, *highs])]
@@ -142,7 +151,7 @@ def _grid(distinct: Lengths, counts: Indices, target_bands: int, shapes: int) ->
 
 
 def _padded(distinct: Lengths, counts: Indices, grid: list[tuple[int, int]]) -> tuple[int, Indices]:
-    """The tokens of an epoch, padding included, and the shape of each length: the first that holds it.
+    """Return the tokens of an epoch, padding included, and the first shape that holds each length.
 
     The shapes are ordered by target, then by source, and the last of a band holds the longest source in it:
     no pair comes into a band of longer targets than it needs.
@@ -180,7 +189,7 @@ def _covers(
 
 
 def _bands(values: NDArray[Any], costs: list[float], begins: list[NDArray[Any]], count: int) -> list[int]:
-    """The upper ends of the best cover with `count` bands, ascending."""
+    """Return the upper ends of the best cover with `count` bands, ascending."""
     ends = [len(values) - 1]
     for begin in reversed(begins[: min(count, len(costs)) - 1]):
         ends.append(int(begin[ends[-1]]) - 1)

@@ -33,10 +33,22 @@ def learn(
     character_coverage: float = 1.0,
     temp_directory: Path | None = None,
 ) -> list[bytes]:
-    """-> one SentencePiece model for both sides, or one for each.
+    """Learn SentencePiece models.
 
-    The pairs are kept on disk meanwhile: in the directory `beside`, or else where the system has its
-    temporary files, which may be memory.
+    Args:
+        pairs: the corpus; it is read once, and spooled to disk meanwhile.
+        vocabulary_size: the number of pieces; None is 8,000, or as many as the corpus supports.
+        kind: bpe or unigram.
+        joint: whether one model serves both sides.
+        character_coverage: the share of the characters that get a piece.
+        temp_directory: where the pairs are spooled; by default where the system has its temporary files,
+            which may be in memory.
+
+    Returns:
+        The bytes of the one model, or of the source's and the target's.
+
+    Raises:
+        ValueError: an option is out of range, or the corpus does not support it.
     """
     _check(vocabulary_size, kind, character_coverage)
     with tempfile.TemporaryDirectory(prefix=".tokenizer-", dir=temp_directory) as scratch:
@@ -46,7 +58,7 @@ def learn(
 
 
 def whole(text: str) -> str:
-    """A lone surrogate, half a character that JSON can smuggle in, becomes U+FFFD. UTF-8 input has none."""
+    """Replace lone surrogates, halves of characters that JSON can contain, with U+FFFD."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -70,7 +82,7 @@ def _check(vocabulary_size: int | None, kind: str, character_coverage: float) ->
 
 
 def _spooled(pairs: Iterable[Pair], directory: Path) -> list[Path]:
-    """Source and target text as two files of lines, so that one pass over the pairs is enough."""
+    """Write source and target texts to two files of lines, so that one pass over the pairs is enough."""
     paths = [directory / "source", directory / "target"]
     with Synced(paths[0]) as source, Synced(paths[1]) as target:  # an error says which file
         for pair in pairs:
@@ -86,7 +98,7 @@ def _lines(paths: Sequence[Path]) -> Iterator[bytes]:
 
 
 def _sentences(paths: Sequence[Path]) -> Iterator[bytes]:
-    """Every line, or MAX_TRAINING_SENTENCES of them at even distances."""
+    """Yield every line, or MAX_TRAINING_SENTENCES of them at even distances."""
     total = sum(1 for _ in _lines(paths))
     count = min(total, MAX_TRAINING_SENTENCES)
     for number, line in enumerate(_lines(paths)):
@@ -119,7 +131,7 @@ def _learned(
 
 
 def _explained(error: str, size: int) -> str:
-    """SentencePiece's reason in the user's words."""
+    """Explain an error of SentencePiece in the user's words."""
     if maximum := re.search(_TOO_HIGH, error):
         return (
             f"vocabulary_size={size} is more than this corpus supports, which is {maximum[1]}: "
@@ -154,7 +166,7 @@ def _model(paths: Sequence[Path], size: int, kind: str, character_coverage: floa
 
 
 def _exactly_summed(model: bytes) -> bytes:
-    """The model with scores that are multiples of 1/64.
+    """Round the scores of a model to multiples of 1/64.
 
     Unigram picks the pieces with the best sum of scores. 000 as 0 + 00 or as 00 + 0 is a tie that the
     rounding of float32 decides, and the library rounds otherwise than tensorflow-text: the ids would differ.
@@ -171,7 +183,7 @@ def _exactly_summed(model: bytes) -> bytes:
 
 @cache
 def _normalization() -> list[tuple[str, str]]:
-    """The module's table: what is replaced, by what."""
+    """Return the table of replacements that the tokenizer's module describes."""
     table: dict[str, str] = {}
     for character in map(chr, itertools.chain(range(1, 0xD800), range(0xE000, 0x110000))):
         if not unicodedata.is_normalized("NFD", character):

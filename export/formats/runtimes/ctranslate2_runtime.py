@@ -14,7 +14,7 @@ BATCH_TOKENS = 2048  # of source
 
 
 class CTranslate2Runtime:
-    """Greedy, and no answer longer than it may be. It knows pieces, not ids: the tokenizer has both."""
+    """Decodes greedily within the length limits. CTranslate2 takes pieces, which the tokenizer has."""
 
     name = "ctranslate2"
 
@@ -28,9 +28,9 @@ class CTranslate2Runtime:
         self._ids = {piece: number for number, piece in enumerate(pieces)}
 
     def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
-        """Its batches have one limit: rows of the same length, and with it the same limit, are a batch.
+        """Translate rows of source ids, in this order.
 
-        A source that is nothing but its end has no answer there either.
+        A batch of CTranslate2 has one length limit, so that a batch is rows of the same length.
         """
         answers = [Answer([], 0.0)] * len(rows)
         alike = defaultdict(list)

@@ -14,7 +14,7 @@ BATCH_BYTES = 2048  # of text
 
 
 class TextOnnx:
-    """It has no ids: its tokenizer is in the file."""
+    """Translates texts; the tokenizer is in the file."""
 
     name = "onnx/text"
 
@@ -24,7 +24,7 @@ class TextOnnx:
         self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
     def translate(self, texts: Sequence[str]) -> list[tuple[str, float]]:
-        """Texts -> their translations with their scores, in this order."""
+        """Translate texts, in this order; returns translations with scores."""
         whole_texts = [whole(text) for text in texts]
         answers = [("", 0.0)] * len(whole_texts)
         for indices in by_length([len(text.encode()) for text in whole_texts], BATCH_BYTES):

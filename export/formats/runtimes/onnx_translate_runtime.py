@@ -12,7 +12,7 @@ BATCH_TOKENS = 512  # of source, padding included: more rows at once bring littl
 
 
 class TranslateOnnx:
-    """One call a batch: the loop is in the file."""
+    """Translates each batch in one call: the loop is in the file."""
 
     name = "onnx/translate"
 
@@ -25,7 +25,7 @@ class TranslateOnnx:
         self._batch_tokens = batch_tokens
 
     def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
-        """Rows of source ids, each with its end -> their answers, in this order."""
+        """Translate rows of source ids, each with its end, in this order."""
         check_lengths(rows, self._longest)
         answers = [Answer([], 0.0)] * len(rows)
         for indices in like_lengths(rows, self._batch_tokens, self._end_id):

@@ -16,7 +16,7 @@ BATCH_BYTES = 4 * BATCH_TOKENS
 
 
 class SavedModelRuntime:
-    """Token ids, or texts, through the signatures of a SavedModel."""
+    """Translates token ids, or texts, with the signatures of a SavedModel."""
 
     name = "saved_model"
 
@@ -25,7 +25,7 @@ class SavedModelRuntime:
         self._end_id, self._longest = int(self._loaded.end_id), int(self._loaded.max_length)
 
     def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
-        """Rows of source ids, each with its end -> their answers, in this order."""
+        """Translate rows of source ids, each with its end, in this order."""
         check_lengths(rows, self._longest)
         answers = [Answer([], 0.0)] * len(rows)
         for indices in like_lengths(rows, BATCH_TOKENS, self._end_id):
@@ -37,7 +37,7 @@ class SavedModelRuntime:
         return answers
 
     def translate(self, texts: Sequence[str]) -> list[tuple[str, float]]:
-        """Texts -> their translations with their scores, in this order."""
+        """Translate texts, in this order; returns translations with scores."""
         encoded = [whole(text).encode() for text in texts]
         answers = [("", 0.0)] * len(encoded)
         for indices in by_length(list(map(len, encoded)), BATCH_BYTES):

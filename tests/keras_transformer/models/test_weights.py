@@ -1,5 +1,6 @@
 """The weights of a model by name: all that ONNX graphs and the files of other engines are written from."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import keras
@@ -7,6 +8,8 @@ import numpy as np
 import pytest
 
 from keras_transformer import TranslationModel
+from keras_transformer.graphs.builder import Graph
+from keras_transformer.graphs.network_weights import NetworkWeights
 from keras_transformer.graphs.precision import Float32
 from keras_transformer.graphs.transformer import decoder, encoder
 from keras_transformer.models.network import Network
@@ -102,7 +105,9 @@ def test_lora_s_change_is_in_the_weights() -> None:
 
 
 @pytest.mark.parametrize("make", [encoder, decoder])
-def test_arrays_from_elsewhere_make_the_same_graph(make: object) -> None:
+def test_arrays_from_elsewhere_make_the_same_graph(
+    make: Callable[[NetworkWeights, Float32], Graph],
+) -> None:
     """Whatever the model is called, and however many there were before it."""
     network = network_weights(built(name="another"))
     own = {name: array.copy() for name, array in network.arrays.items()}
