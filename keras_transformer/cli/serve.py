@@ -198,6 +198,9 @@ def run(arguments: argparse.Namespace) -> None:
             f"install the package from its clone with its extra `{EXTRAS[arguments.runtime]}`."
         )
     refuse_if_another_is_near(arguments.directory, is_version, is_root)
+    from serving.address_space import check_address_space
+
+    check_address_space()  # before the libraries, which crash where it is too small
     from serving.limits import Limits
     from serving.observability.logs import configure as configure_log
     from serving.observability.traces import TracesError

@@ -156,7 +156,7 @@ def test_a_port_that_is_taken_and_a_directory_without_models_are_told(exported: 
         _, err = third.communicate(timeout=60)
     assert third.returncode == 1
     assert err == (
-        f"keras-transformer serve: {tmp_path} has no models: name a directory that "
+        f"keras-transformer serve: {tmp_path} has no models; name a directory that "
         "`keras-transformer export` wrote, or one that holds NAME/VERSION directories of such.\n"
     )
 
@@ -166,7 +166,7 @@ def test_a_version_that_is_refused_is_told_where_people_look(root: Path) -> None
     with process(root, "--port", 0) as started:
         out, err = started.communicate(timeout=60)
     assert (started.returncode, out) == (1, "")
-    assert "keras-transformer serve: there is nothing to serve, every version was refused:" in err
+    assert "keras-transformer serve: nothing to serve: every version was refused:" in err
     assert "golden.jsonl: it is missing" in err
 
 
