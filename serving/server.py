@@ -30,6 +30,7 @@ _logger = logging.getLogger(__name__)
 
 CLOSING = 1.0  # seconds in which answers are still sent; then calls that watch the health are cut off
 MAX_UNQUIET = 3.0  # seconds in which requests that were sent already are refused instead of cut off
+GOAWAY = 0.05  # seconds in which a stopping server sends its callers to others
 PULSE = 0.25  # seconds between two checks of the engines
 STREAMS = 4096  # calls of one connection; gRPC resets more, so that it is above what the intake refuses
 WINDOW = 2**14  # bytes of a message that are received before it is read
@@ -182,8 +183,12 @@ class Server:
         patience = MAX_UNQUIET if done else 0
         if self._http is not None:
             await self._http.refuse(patience)
+        self._gate.hold()  # gRPC cuts off the calls that arrive while it stops
         await self._gate.quiet(patience, lambda: self._intake.idle)
-        await self._server.stop(CLOSING if done else 0)
+        stopping = asyncio.create_task(self._server.stop(CLOSING if done else 0))
+        await asyncio.sleep(GOAWAY)
+        self._gate.release()
+        await stopping
         if self._http is not None:
             await self._http.stop()
         if self._pulse is not None:
