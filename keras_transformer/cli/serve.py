@@ -199,6 +199,9 @@ def run(arguments: argparse.Namespace) -> None:
     refuse_if_another_is_near(arguments.directory, is_version, is_root)
     import asyncio
 
+    from serving.address_space import check_address_space
+
+    check_address_space()  # before the libraries, which crash where it is too small
     from serving.limits import Limits
     from serving.observability.logs import configure as configure_log
     from serving.observability.traces import TracesError

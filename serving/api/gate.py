@@ -29,6 +29,8 @@ class Gate:
         self._shut = "the server is starting. Repeat the request."
         self._inside = Users()
         self._arrived = 0  # calls, refused ones included
+        self._answers = asyncio.Event()  # whether refusals are sent
+        self._answers.set()
 
     def open(self) -> None:
         """Take calls from now on."""
@@ -37,6 +39,18 @@ class Gate:
     def shut(self) -> None:
         """Take no more calls; those inside are finished."""
         self._shut = "the server is shutting down. Repeat the request at another server."
+
+    def hold(self) -> None:
+        """Keep refusals back: a caller that waits for its answer sends no further call."""
+        self._answers.clear()
+
+    def release(self) -> None:
+        """Send the refusals that were kept back, and further ones at once."""
+        self._answers.set()
+
+    async def released(self) -> None:
+        """Wait until a refusal may be sent."""
+        await self._answers.wait()
 
     @contextmanager
     def call(

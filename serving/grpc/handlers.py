@@ -41,6 +41,7 @@ def handlers(service: TranslationService, gate: Gate) -> grpc.GenericRpcHandler:
                 with gate.call(name, "grpc", context.time_remaining(), headers) as call:
                     return await method(kind.FromString(message), call)
             except RefusedError as error:
+                await gate.released()
                 return await abort(context, error.refusal)
 
         return grpc.unary_unary_rpc_method_handler(handle, response_serializer=_bytes)
@@ -54,6 +55,7 @@ def handlers(service: TranslationService, gate: Gate) -> grpc.GenericRpcHandler:
                         async for response in responses:
                             await _write(context, response)
             except RefusedError as error:
+                await gate.released()
                 await abort(context, error.refusal)
 
         return grpc.unary_stream_rpc_method_handler(handle, response_serializer=_bytes)

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import select
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
@@ -79,14 +80,29 @@ class Site:
         """Close each connection after its next answer, with the header that says so."""
         self._leaving = True
 
-    def refuse(self) -> None:
-        """Take no new connections."""
-        if self._listening is not None:
-            self._listening.close()
+    async def refuse(self, patience: float) -> None:
+        """Accept the connections that the kernel holds already, so that they are answered, and no more.
+
+        Args:
+            patience: Seconds for that, as others may come all the time.
+        """
+        if self._listening is None:
+            return
+        waiting = select.poll()
+        for socket in self._listening.sockets:
+            waiting.register(socket, select.POLLIN)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while waiting.poll(0):
+                    await asyncio.sleep(0)  # asyncio accepts them
+        for socket in self._listening.sockets:
+            asyncio.get_running_loop().remove_reader(socket)
+        await asyncio.sleep(0)  # asyncio makes the transports of those that it has accepted
+        self._listening.close()
 
     async def stop(self) -> None:
         """Close all connections; answers that are being sent have CLOSING seconds."""
-        self.refuse()
+        await self.refuse(0)
         await self._runner.cleanup()
 
     async def _close_if_leaving(self, request: web.Request, response: web.StreamResponse) -> None:

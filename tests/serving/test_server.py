@@ -178,7 +178,7 @@ def test_an_engine_that_dies_is_the_end_of_health_and_listed_as_such() -> None:
             (model,) = (await service.ListModels(wire.ListModelsRequest())).models
             (version,) = model.versions
             assert version.state == wire.STATE_UNAVAILABLE
-            assert version.reason == "its engine has failed: the log says why"
+            assert version.reason == "its engine has failed; see the log of the server"
 
     run(scenario)
 

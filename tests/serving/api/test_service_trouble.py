@@ -56,7 +56,7 @@ def test_overload_is_told_with_when_to_come_again() -> None:
             message, (detail,) = await refused(
                 service.Translate(ask("Merci. Bonjour.")), StatusCode.RESOURCE_EXHAUSTED
             )
-            assert message == "1 requests are waiting, and 2 may"
+            assert "1 requests are waiting; the limit is 2" in message
             assert detail.retry_delay.ToTimedelta().total_seconds() == RETRY_AFTER
             segments = asyncio.ensure_future(
                 service.BatchTranslate(wire.BatchTranslateRequest(texts=["e", "f"]))

@@ -349,11 +349,11 @@ def test_a_pause_that_would_outlast_the_timeout_is_not_begun() -> None:
 
 
 def test_attention_comes_through_the_client_too(exported: Any) -> None:
-    from serving.registry.discovery import open_models, places
+    from serving.registry.discovery import find_versions, open_models
     from serving.registry.served_version import EngineSettings
 
     async def scenario() -> None:
-        models = await asyncio.to_thread(open_models, places(exported), EngineSettings())
+        models = await asyncio.to_thread(open_models, find_versions(exported), EngineSettings())
         async with client_of(AsyncClient, *models.serving) as client:
             found: wire.AttendResponse = await client._client.attend("Bonjour.")
             assert found.parts[0].cross.shape

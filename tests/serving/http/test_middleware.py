@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from io import BytesIO
 
@@ -151,6 +152,31 @@ def test_pages_of_other_origins_may_not_post(place: str, caplog: pytest.LogCaptu
 
     run(scenario)
     assert not caplog.records
+
+
+def test_connections_that_nobody_has_accepted_yet_are_answered_when_a_listener_closes() -> None:
+    async def answer(request: aiohttp.web.Request) -> aiohttp.web.Response:
+        return aiohttp.web.Response(status=503)
+
+    async def scenario() -> None:
+        application = aiohttp.web.Application()
+        application.router.add_get("/", answer)
+        listener = Site(application, 100)
+        address = "127.0.0.1", await listener.start("127.0.0.1", 0)
+        waiting = [
+            socket.create_connection(address, timeout=10) for _ in range(20)
+        ]  # the event loop has no turn
+        for connection in waiting:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await listener.refuse(10)
+        for connection in waiting:
+            assert (await asyncio.to_thread(connection.recv, 100)).startswith(b"HTTP/1.1 503")
+            connection.close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address)
+        await listener.stop()
+
+    run(scenario)
 
 
 def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:

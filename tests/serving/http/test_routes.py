@@ -139,7 +139,7 @@ def test_a_form_of_too_many_fields_is_refused_before_they_are_taken_apart() -> N
                 ("q=a&q=b&q=c", "texts has 3 items; the limit is 2"),
                 (f"q=a&q=b&q=c&{others}", f"body has 10 {most}"),
                 ("q&" * 2**16, f"body has 65,537 {most}"),
-                ("q=%ff", "body: its fields must be UTF-8"),
+                ("q=%ff", "the fields of the body must be UTF-8"),
             ):
                 assert why in await refused(http.post("/translate", data=body, headers=form), 400)
 

@@ -231,13 +231,13 @@ def test_what_a_client_cannot_use_is_told_before_it_connects(
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"tls": tmp_path / "none"}, f"{tmp_path}/none cannot be read (No such file or directory)"),
         ({"tls": str(files.server[1])}, f"{files.server[1]} has no certificate of an authority; name a PEM"),
-        ({"tls": Tls(certificate=files.client[0])}, "a client's certificate and its key are needed together"),
+        ({"tls": Tls(certificate=files.client[0])}, "a client's certificate and its key go together"),
         ({"tls": Tls(files.ca, files.client[0], files.server[1])}, f"{files.server[1]} is not the key of "),
         (
             {"tls": Tls(files.ca, files.ca, files.ca)},
             f"{files.ca} and {files.ca} are not a certificate and a key",
         ),
-        ({"tls": 5}, "tls is True, the file of an authority, or Tls(...); got 5"),
+        ({"tls": 5}, "tls must be True, the file of an authority, or Tls(...); got 5"),
         ({"token": "a b"}, "the token of 3 characters is malformed"),
     ]
     for settings, told in wrong:

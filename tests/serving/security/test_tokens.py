@@ -44,7 +44,7 @@ def test_what_no_header_can_say_is_no_token_and_its_line_is_told_but_not_what_it
     path.write_text(f"# one\ngood\n{line}\n")
     with pytest.raises(UnusableError, match=f"^{path}, line 3 is not a token") as told:
         Tokens(path)
-    assert line not in str(told.value).partition(":")[0]
+    assert line not in str(told.value).partition(";")[0]
     with pytest.raises(UnusableError, match=f"^the token of {len(line)} characters is malformed; ") as told:
         authorization(line)
 
