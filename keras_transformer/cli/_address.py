@@ -1,4 +1,4 @@
-"""Where a server is, as it is typed."""
+"""The address of a server, as it is typed."""
 
 import argparse
 from dataclasses import dataclass
@@ -20,23 +20,27 @@ class Address:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """From what was typed."""
-        found = urlsplit(text)
-        name, _, version = found.path.removeprefix("/").partition("/")
+        """Parse what was typed.
+
+        Raises:
+            argparse.ArgumentTypeError: It is no address of a server.
+        """
+        parts = urlsplit(text)
+        name, _, version = parts.path.removeprefix("/").partition("/")
         try:
-            whole = found.scheme in SCHEMES and found.hostname and found.port
-        except ValueError:  # a port that is none
+            whole = parts.scheme in SCHEMES and parts.hostname and parts.port
+        except ValueError:  # the port is not a number
             whole = False
-        more = found.query or found.fragment or "@" in found.netloc
-        if not whole or more or (version and not (version.isascii() and version.isdecimal())):
+        extra = parts.query or parts.fragment or "@" in parts.netloc
+        if not whole or extra or (version and not (version.isascii() and version.isdecimal())):
             raise argparse.ArgumentTypeError(
                 f"a server is grpc://HOST:PORT or grpcs://HOST:PORT, then perhaps /NAME/VERSION; got {text}"
             )
-        return cls(found.netloc, found.scheme == "grpcs", name, int(version or 0))
+        return cls(parts.netloc, parts.scheme == "grpcs", name, int(version or 0))
 
     @property
     def host(self) -> str:
-        """Without the brackets of IPv6."""
+        """The host, without the brackets of IPv6."""
         return self.target.rpartition(":")[0].strip("[]")
 
     def __str__(self) -> str:
@@ -44,5 +48,5 @@ class Address:
 
 
 def path_or_address(text: str) -> Path | Address:
-    """The MODEL of `translate`."""
+    """Parse the MODEL of `translate`."""
     return Address.of(text) if "://" in text else Path(text)
