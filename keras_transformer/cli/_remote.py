@@ -7,13 +7,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli._address import Address
 from keras_transformer.cli._opened import Opened, refuse_what_only_a_run_can
 from keras_transformer.text.sentences import Parts
 
@@ -31,6 +32,50 @@ OPTIONS = {"--token-file": "file with the bearer token for the server", **ENCRYP
 MAX_BATCHES = 2  # batches under way: the next one arrives while the server translates one
 TIMEOUT = 600.0  # seconds for a batch and its repetitions
 MAX_ATTEMPTS = 8  # of a call that an overloaded server refuses
+SCHEMES = ("grpc", "grpcs")
+
+
+@dataclass(frozen=True)
+class Address:
+    """grpc://HOST:PORT, then perhaps /NAME and /VERSION of a model; grpcs:// is encrypted."""
+
+    target: str  # HOST:PORT
+    encrypted: bool = False
+    model: str = ""
+    version: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Parse what was typed.
+
+        Raises:
+            argparse.ArgumentTypeError: It is no address of a server.
+        """
+        parts = urlsplit(text)
+        name, _, version = parts.path.removeprefix("/").partition("/")
+        try:
+            whole = parts.scheme in SCHEMES and parts.hostname and parts.port
+        except ValueError:  # the port is not a number
+            whole = False
+        extra = parts.query or parts.fragment or "@" in parts.netloc
+        if not whole or extra or (version and not (version.isascii() and version.isdecimal())):
+            raise argparse.ArgumentTypeError(
+                f"a server is grpc://HOST:PORT or grpcs://HOST:PORT, then perhaps /NAME/VERSION; got {text}"
+            )
+        return cls(parts.netloc, parts.scheme == "grpcs", name, int(version or 0))
+
+    @property
+    def host(self) -> str:
+        """The host, without the brackets of IPv6."""
+        return self.target.rpartition(":")[0].strip("[]")
+
+    def __str__(self) -> str:
+        return f"{SCHEMES[self.encrypted]}://{self.target}"
+
+
+def path_or_address(text: str) -> Path | Address:
+    """Parse the MODEL of `translate`."""
+    return Address.of(text) if "://" in text else Path(text)
 
 
 def configure_remote(parser: argparse.ArgumentParser) -> None:

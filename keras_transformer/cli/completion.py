@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keras_transformer.cli import CommandError, program
-from keras_transformer.cli._address import path_or_address
+from keras_transformer.cli._remote import path_or_address
 
 SHELLS = ("bash", "zsh", "fish")
 DIRECTIONS, SPLITS = ("fr-en", "en-fr"), ("train", "valid", "test")  # of the phrasebook, which is not loaded

@@ -19,12 +19,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from keras_transformer.cli._address import Address, path_or_address
 from keras_transformer.cli._answers import Form, Translate, configure_answers
 from keras_transformer.cli._lines import LineReader, interrupt_held_back, write_line
 from keras_transformer.cli._opened import Opened, opened
-from keras_transformer.cli._remote import configure_remote, connected, refuse_server_options
-from keras_transformer.progress import progress_bar
+from keras_transformer.cli._remote import (
+    Address,
+    configure_remote,
+    connected,
+    path_or_address,
+    refuse_server_options,
+)
+from keras_transformer.progress_bar import progress_bar
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.sentences import Parts
 from keras_transformer.text.visible import visible
