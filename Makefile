@@ -4,8 +4,9 @@ BIN := .venv/bin
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: demo serve test soak test-image test-backends lint bench bench-env clean help
+.PHONY: demo serve test soak test-image test-backends lint docs bench bench-env clean help
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 24
@@ -68,6 +69,10 @@ soak: .venv/installed  ## the tests that take long: every count in full
 
 test-image: .venv/installed  ## the image, built and served from; as root, and minutes
 	$(BIN)/python -m pytest -m image -s tests/deploy
+
+docs: .venv/installed  ## the documentation site, in build/site
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
 
 lint: .venv/installed  ## ruff, strict mypy, which way imports point, and buf for the protocol
 	$(BIN)/ruff check .

@@ -9,7 +9,7 @@ needs them together. So the corpus decides (`Lengths.learned_from`), in three ca
 - a sentence longer than those of the corpus is divided near its middle, at a clause mark if there is one,
   else at a space, and that is counted.
 
-docs/translating.md has what was measured. White space around and between the parts stays. A full stop that
+Measured in docs/how-to/translate.md. White space around and between the parts stays. A full stop that
 may belong to an abbreviation, to initials, to the number of a day or of a list ends no sentence: one that is
 overlooked leaves two sentences together, a wrong one tears a sentence apart.
 """

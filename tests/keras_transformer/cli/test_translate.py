@@ -278,7 +278,7 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_documented_commands_run(run: Path, tmp_path: Path, model: TranslationModel) -> None:
-    guide = (Path(__file__).parents[3] / "docs" / "translating.md").read_text("utf-8")
+    guide = (Path(__file__).parents[3] / "docs" / "how-to" / "translate.md").read_text("utf-8")
     commands = re.findall(r"^```sh\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)[0]
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "run").symlink_to(run)
