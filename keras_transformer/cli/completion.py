@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keras_transformer.cli import CommandError, program
-from keras_transformer.cli._address import path_or_address
+from keras_transformer.cli._remote import path_or_address
 
 SHELLS = ("bash", "zsh", "fish")
+DIRECTIONS, SPLITS = ("fr-en", "en-fr"), ("train", "valid", "test")  # of the phrasebook, which is not loaded
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,8 +48,6 @@ def _names() -> dict[str, Sequence[str]]:
     """Return the values of those options that a verb checks itself, to report several problems at once."""
     from keras_transformer.cli.export import FORMATS
     from keras_transformer.models.network import PRESETS
-    from keras_transformer.phrasebook import DIRECTIONS
-    from keras_transformer.phrasebook.book import SPLITS
     from keras_transformer.training.recipe import PRECISIONS, SCHEDULES, TOKENIZERS
 
     return {

@@ -1,4 +1,4 @@
-"""Translate text, line by line: a line out for each line in, as soon as it is there.
+"""Translate text, line by line: each line of the input gives one line of the output, at once.
 
 examples:
   echo "Je suis étudiant." | keras-transformer translate build/demo/run
@@ -19,12 +19,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from keras_transformer.cli._address import Address, path_or_address
 from keras_transformer.cli._answers import Form, Translate, configure_answers
 from keras_transformer.cli._lines import LineReader, interrupt_held_back, write_line
 from keras_transformer.cli._opened import Opened, opened
-from keras_transformer.cli._remote import configure_remote, connected, refuse_server_options
-from keras_transformer.progress import progress_bar
+from keras_transformer.cli._remote import (
+    Address,
+    configure_remote,
+    connected,
+    path_or_address,
+    refuse_server_options,
+)
+from keras_transformer.progress_bar import progress_bar
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.sentences import Parts
 from keras_transformer.text.visible import visible
@@ -39,11 +44,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "model",
         type=path_or_address,
         metavar="MODEL",
-        help="a run directory, a .keras file, an exported version, or a server: grpc://HOST:PORT, with TLS "
-        "grpcs://HOST:PORT, where it has several models followed by /NAME or /NAME/VERSION",
+        help="a run directory, a .keras file, an exported version, or a server: grpc://HOST:PORT, or with "
+        "TLS grpcs://HOST:PORT, followed by /NAME or /NAME/VERSION where it has several models",
     )
     parser.add_argument(
-        "--input", type=Path, default=STANDARD_INPUT, metavar="F", help="text; - is standard input"
+        "--input",
+        type=Path,
+        default=STANDARD_INPUT,
+        metavar="F",
+        help="text to translate, which may be gzipped; - is standard input (-)",
     )
     configure_answers(parser)
     configure_remote(parser)

@@ -1,5 +1,5 @@
-"""The worked examples of attention, positions, masks and normalisation, step by step: every number computed
-by the layers themselves. With --output also as pictures and as one HTML page to read.
+"""Print the worked examples of attention, positions, masks and normalisation, step by step: the layers
+compute every number. With --output, pictures and an HTML page are written as well.
 
 example:
   keras-transformer walkthrough --example 1
@@ -18,15 +18,13 @@ from keras_transformer.viz.walkthrough.examples import EXAMPLES, worked_example
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of the verb."""
-    parser.add_argument(
-        "--output", type=Path, metavar="DIR", help=f"also write {INDEX} and the pictures into DIR"
-    )
+    parser.add_argument("--output", type=Path, metavar="DIR", help=f"directory for {INDEX} and the pictures")
     parser.add_argument(
         "--example",
         type=int,
         choices=range(1, len(EXAMPLES) + 1),
         metavar="N",
-        help=f"only example N, 1 to {len(EXAMPLES)}",
+        help=f"print only example N, from 1 to {len(EXAMPLES)} (all)",
     )
 
 

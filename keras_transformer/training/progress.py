@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_transformer.progress import progress_bar
+from keras_transformer.progress_bar import progress_bar
 
 
 class ProgressBar(keras.callbacks.Callback):

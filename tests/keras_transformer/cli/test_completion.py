@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from keras_transformer.cli import VERBS, main
+from keras_transformer import phrasebook
+from keras_transformer.cli import VERBS, completion, main
+from keras_transformer.phrasebook import book
 from tests.support.needed import program
 
 BASH = """
@@ -140,6 +142,11 @@ def test_no_framework_is_loaded_to_describe_the_options(shell: str) -> None:
     )
     loaded = {name.partition(".")[0] for name in done.stderr.split()}
     assert not loaded & {"tensorflow", "keras", "numpy", "grpc", "aiohttp", "onnxruntime", "matplotlib"}
+
+
+def test_the_phrasebook_is_completed_with_the_directions_and_splits_that_it_has() -> None:
+    assert completion.DIRECTIONS == phrasebook.DIRECTIONS
+    assert completion.SPLITS == book.SPLITS
 
 
 def test_another_shell_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

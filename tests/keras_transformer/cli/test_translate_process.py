@@ -138,7 +138,7 @@ def test_a_terminal_shows_how_far_a_line_of_a_megabyte_is(run: Path, tmp_path: P
 
 def test_a_log_has_a_line_now_and_then_and_nothing_that_moves(tmp_path: Path) -> None:
     code = (
-        "from itertools import count; from keras_transformer import progress; "
+        "from itertools import count; from keras_transformer import progress_bar as progress; "
         "progress.LOG_EVERY = 10; progress.time.monotonic = count().__next__; "  # each look is a second later
         "bar = progress.progress_bar('{n} of {total}', '{postfix}', total=40); "
         "[(bar.set_postfix_str('words', refresh=False), bar.refresh()) for bar.n in range(40)]; "
