@@ -1,14 +1,18 @@
 """A small model with weights that matter, and sources of every length."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
-from keras_transformer import TranslationModel
 from tests.support.small_network import END, VOCABULARY, small_network
+
+if TYPE_CHECKING:
+    from keras_transformer import TranslationModel
 
 
 @pytest.fixture(scope="module")
-def model() -> TranslationModel:
+def model() -> "TranslationModel":
     return small_network()
 
 
