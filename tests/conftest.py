@@ -12,6 +12,7 @@ import pytest
 
 from tests.browser import NAMES, Browser, Page
 from tests.support.needed import program
+from tests.support.slow import is_slow
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests ask ONNX Runtime without any code of ours between
@@ -19,6 +20,12 @@ hypothesis.settings.register_profile("untimed", deadline=None)  # no timing deci
 hypothesis.settings.load_profile("untimed")
 # In the background a shell has its programs ignore Ctrl-C, and what they start inherits that: not so here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_slow(item):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
