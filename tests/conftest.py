@@ -12,6 +12,7 @@ import pytest
 
 from tests.browser import NAMES, Browser, Page
 from tests.support.needed import program
+from tests.support.slow import is_slow
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests ask ONNX Runtime without any code of ours between
@@ -19,6 +20,12 @@ hypothesis.settings.register_profile("untimed", deadline=None)  # no timing deci
 hypothesis.settings.load_profile("untimed")
 # In the background a shell has its programs ignore Ctrl-C, and what they start inherits that: not so here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_slow(item):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
@@ -38,23 +45,26 @@ def disk_of() -> Callable[[int], AbstractContextManager[None]]:
 
 
 @pytest.fixture(scope="session")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """models/fr-en/1, float32 and int8."""
-    from tests.support.versions.small_model import exported, small_model
-
-    directory = tmp_path_factory.mktemp("serving") / "models" / "fr-en" / "1"
-    exported(small_model(), directory, "onnx", quantize="int8")
-    return directory
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of all the processes of this run, for what is made once (tests/support/once.py)."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
 
 
 @pytest.fixture(scope="session")
-def another(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same network with other weights, float32: what it says is not what the other one says."""
-    from tests.support.versions.small_model import exported, small_model
+def exported(shared: Path) -> Path:
+    """models/fr-en/1, float32 and int8."""
+    from tests.support.versions.small_model import exported_once
 
-    directory = tmp_path_factory.mktemp("another") / "fr-en" / "2"
-    exported(small_model(seed=5), directory, "onnx")
-    return directory
+    return exported_once(shared / "int8", "models/fr-en/1", "onnx", quantize="int8")
+
+
+@pytest.fixture(scope="session")
+def another(shared: Path) -> Path:
+    """The same network with other weights, float32: what it says is not what the other one says."""
+    from tests.support.versions.small_model import exported_once
+
+    return exported_once(shared / "another", "fr-en/2", "onnx", seed=5)
 
 
 @pytest.fixture(scope="session")
