@@ -6,13 +6,17 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
-from tests.browser import NAMES, Browser, Page
+from tests.support.browser import NAMES, SECONDS
 from tests.support.needed import program
 from tests.support.slow import is_slow
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests ask ONNX Runtime without any code of ours between
@@ -67,16 +71,20 @@ def another(shared: Path) -> Path:
     return exported_once(shared / "another", "fr-en/2", "onnx", seed=5)
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One real browser without a window for all tests."""
-    with Browser(program(*NAMES)) as started:
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """A headless browser for the tests of a file; until it is closed, their thread cannot run asyncio."""
+    from playwright.sync_api import expect, sync_playwright
+
+    found = program(*NAMES)
+    expect.set_options(timeout=1000 * SECONDS)
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=found) as started:
         yield started
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A tab of its own for each test."""
-    page = browser.page()
-    yield page
-    page.close()
+def page(browser: "Browser") -> Iterator["Page"]:
+    """A tab that shares nothing with the tabs of other tests."""
+    with browser.new_page(viewport={"width": 1280, "height": 900}) as page:
+        page.set_default_timeout(1000 * SECONDS)
+        yield page

@@ -41,16 +41,7 @@ async function untilBack(signal) {
   while (!await healthy(signal));
 }
 
-function pause(seconds, signal) {
-  return new Promise((resolve, reject) => {
-    const end = new AbortController();
-    const timer = setTimeout(() => {
-      end.abort();
-      resolve();
-    }, 1000 * seconds);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    }, {signal: end.signal});
-  });
-}
+const pause = (seconds, signal) => new Promise((resolve, reject) => {
+  const end = AbortSignal.any([signal, AbortSignal.timeout(1000 * seconds)]);
+  end.addEventListener("abort", () => signal.aborted ? reject(signal.reason) : resolve());
+});

@@ -2,11 +2,13 @@
 
 export const ARROWS = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]};
 
+const SVG = "http://www.w3.org/2000/svg", SHAPES = ["svg", "g", "path"];
+
 export const byId = id => document.getElementById(id);
 
 // `content` is a text, a node or an array of both.
 export function element(tag, content = [], attributes = {}) {
-  const created = document.createElement(tag);
+  const created = SHAPES.includes(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
   created.append(...[content].flat());
   for (const [name, value] of Object.entries(attributes)) created.setAttribute(name, value);
   return created;

@@ -32,10 +32,8 @@ export class TokenLines {
     [this.#weight, this.#max] = [weight, max];
     const columns = [...[...this.#keys.children].keys()];
     this.#lines.replaceChildren(...[...this.#queries.children].map((_, row) => {
-      const group = this.#shape("g", {});
-      group.append(...columns.filter(column => weight(row, column) >= MIN_WEIGHT)
-        .map(column => this.#line(row, column, weight(row, column) / max)));
-      return group;
+      const visible = columns.filter(column => weight(row, column) >= MIN_WEIGHT);
+      return element("g", visible.map(column => this.#line(row, column, weight(row, column) / max)));
     }));
   }
 
@@ -60,17 +58,11 @@ export class TokenLines {
 
   #line(row, column, strength) {
     const left = (row + 0.5) * HEIGHT, right = (column + 0.5) * HEIGHT, middle = WIDTH / 2;
-    return this.#shape("path", {
+    return element("path", [], {
       d: `M0 ${left}C${middle} ${left} ${middle} ${right} ${WIDTH} ${right}`,
       "stroke-opacity": (0.08 + 0.92 * strength).toFixed(3),
       "stroke-width": (0.6 + 3.4 * strength).toFixed(2),
       "data-column": column,
     });
-  }
-
-  #shape(tag, attributes) {
-    const created = document.createElementNS(this.#lines.namespaceURI, tag);
-    for (const [name, value] of Object.entries(attributes)) created.setAttribute(name, value);
-    return created;
   }
 }

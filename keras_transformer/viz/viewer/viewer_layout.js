@@ -6,9 +6,7 @@ import {element} from "./dom.js";
 export function viewerLayout(heading, panel) {
   const hint = text => element("p", text, {class: "hint"});
   const field = (id, legend) => element("fieldset", element("legend", legend), {id});
-  const lines = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  for (const [name, value] of [["id", "lines"], ["role", "img"], ["aria-label", "The weights of the table as lines"]])
-    lines.setAttribute(name, value);
+  const lines = element("svg", [], {id: "lines", role: "img", "aria-label": "The weights of the table as lines"});
   return [
     element("div", [
       field("kind", "Kind"), field("layer", "Layer"), field("head", "Head"),

@@ -1,8 +1,9 @@
 """The written pages in a real browser: each at two widths, light and dark, and what can be done on them."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
+from playwright.sync_api import expect
 
 from keras_transformer import TranslationModel
 from keras_transformer.evaluation.scores import score, sentence_chrf
@@ -12,9 +13,10 @@ from keras_transformer.viz.heads import Choice, heads_of
 from keras_transformer.viz.walkthrough.content import WorkedExample
 from keras_transformer.viz.walkthrough.page import page as walkthrough_page
 from tests.support.accessibility import accessibility_problems
+from tests.support.browser import errors, requested
 
 if TYPE_CHECKING:
-    from tests.browser import Page
+    from playwright.sync_api import Page
 
 SOURCES = ["Le chat dort.", "Je suis étudiant.", "Merci.", "Il pleut."]
 REFERENCES = ["The cat sleeps.", "I am a student.", "Thanks.", "It is raining."]
@@ -44,93 +46,87 @@ def addresses(
 
 @pytest.fixture
 def worst(page: "Page", addresses: dict[str, str]) -> "Page":
-    page.open(addresses["worst"])
+    page.goto(addresses["worst"])
     return page
 
 
-def lines(page: "Page") -> list[int]:
-    """The sentences that are shown, in order, by their lines."""
-    return page.run(
-        """[...document.querySelectorAll("ol.sentences > li")].filter(item => !item.hidden)
-  .map(item => Number(item.dataset.line))"""
-    )
+def expect_lines(page: "Page", *lines: int) -> None:
+    """Wait until these sentences are shown, in this order, and are counted."""
+    shown = page.locator("ol.sentences > li:visible")
+    expect(page.locator("nav [role=status]")).to_have_text(f"{len(lines)} of 4 shown")
+    assert shown.evaluate_all("items => items.map(item => Number(item.dataset.line))") == list(lines)
 
 
-def choose(page: "Page", control: str, value: str) -> None:
-    page.run(
-        f"""(() => {{ const control = document.querySelector('{control}'); control.value = '{value}';
-  control.dispatchEvent(new Event('change')); control.dispatchEvent(new Event('input')); }})()"""
-    )
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("name", ["attention", "walkthrough", "worst"])
 def test_a_page_fits_its_window_and_axe_finds_no_serious_problem(
-    page: "Page", addresses: dict[str, str], name: str, width: int, dark: bool
+    page: "Page", addresses: dict[str, str], name: str, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    page.prefer(dark)
-    page.resize(width, 844)
-    page.open(addresses[name])
-    assert page.run("document.documentElement.scrollWidth") == width
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(addresses[name])
+    assert page.evaluate("document.documentElement.scrollWidth") == width
     assert accessibility_problems(page) == []
-    assert [each for each in page.requests if not each.startswith("data:")] == [addresses[name]]
-    assert page.errors == []
+    assert [url for url in requested(page) if not url.startswith("data:")] == [addresses[name]]
+    assert errors(page) == []
 
 
 def test_sentences_are_sorted_filtered_and_searched(worst: "Page") -> None:
-    first = lines(worst)
-    assert sorted(first) == [1, 2, 3, 4]
-    assert worst.text("nav [role=status]") == "4 of 4 shown"
-    choose(worst, "nav label:nth-of-type(1) select", "line")
-    assert lines(worst) == [1, 2, 3, 4]
-    choose(worst, "nav label:nth-of-type(2) select", "behind")
-    assert lines(worst) == [2, 3, 4]
-    choose(worst, "nav label:nth-of-type(2) select", "ahead")
-    assert lines(worst) == [1]
-    choose(worst, "nav label:nth-of-type(2) select", "low")
-    low = [line for line, chrf in enumerate(sentence_chrf(OURS, REFERENCES), 1) if chrf < 30]
-    assert lines(worst) == low != []
-    choose(worst, "nav label:nth-of-type(2) select", "all")
-    for text, found in (("ETUDIANT", [2]), ("thanks", [3]), ("a d", [1, 2]), ("Reference", [])):
-        choose(worst, "nav input", text)
-        assert lines(worst) == found
-        assert worst.text("nav [role=status]") == f"{len(found)} of 4 shown"
-    choose(worst, "nav input", "")
-    choose(worst, "nav label:nth-of-type(1) select", "chrf")
-    assert lines(worst) == first
+    order, filter_, search = (worst.get_by_label(label) for label in ("Order", "Show", "Search"))
+    chrf = sentence_chrf(OURS, REFERENCES)
+    lowest_first = sorted(range(1, 5), key=lambda line: chrf[line - 1])
+    expect_lines(worst, *lowest_first)
+    order.select_option("as in the file")
+    expect_lines(worst, 1, 2, 3, 4)
+    filter_.select_option("worse than theirs")
+    expect_lines(worst, 2, 3, 4)
+    filter_.select_option("better than theirs")
+    expect_lines(worst, 1)
+    filter_.select_option("chrF below 30")
+    low = [line for line in range(1, 5) if chrf[line - 1] < 30]
+    assert 0 < len(low) < 4
+    expect_lines(worst, *low)
+    filter_.select_option("all")
+    for text, lines in (("ETUDIANT", [2]), ("thanks", [3]), ("a d", [1, 2]), ("Reference", [])):
+        search.fill(text)
+        expect_lines(worst, *lines)
+    search.fill("")
+    order.select_option("lowest chrF first")
+    expect_lines(worst, *lowest_first)
 
 
 def test_signatures_are_folded_until_they_are_wanted(worst: "Page") -> None:
-    assert worst.texts("header thead th") == ["Score", "ours", "95 % interval"]
-    signature = "document.querySelector('header details p').checkVisibility()"
-    assert not worst.run(signature)
-    worst.click("header summary")
-    assert worst.run(signature)
+    expect(worst.locator("header thead th")).to_have_text(["Score", "ours", "95 % interval"])
+    signature = worst.locator("header details p").first
+    expect(signature).to_be_hidden()
+    worst.get_by_text("Signatures of the scores").click()
+    expect(signature).to_be_visible()
 
 
 def test_each_example_has_a_way_back_to_the_top_and_tables_as_wide_as_the_page(
     page: "Page", addresses: dict[str, str]
 ) -> None:
-    page.open(addresses["walkthrough"])
-    page.run("document.documentElement.style.scrollBehavior = 'auto'")
-    assert page.run("document.querySelectorAll('.up a').length") == 9
-    page.click("#example-5 .up a")
-    page.until("scrollY === 0")
-    tables = page.run(
-        """[...document.querySelectorAll('.shown')].filter(each => !each.querySelector('figure'))
-  .map(each => each.clientWidth - each.querySelector('table').offsetWidth)"""
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(addresses["walkthrough"])
+    back = page.get_by_role("link", name="Back to the top")
+    expect(back).to_have_count(9)
+    back.nth(4).click()
+    page.wait_for_function("scrollY === 0")
+    missing = page.locator(".shown:not(:has(figure))").evaluate_all(
+        "boxes => boxes.map(box => box.clientWidth - box.querySelector('table').offsetWidth)"
     )
-    assert len(tables) > 5
-    assert max(tables) <= 1
+    assert len(missing) > 5
+    assert max(missing) <= 1
 
 
 def test_pictures_of_weights_have_the_scale_of_the_theme_and_its_legend(
     page: "Page", addresses: dict[str, str]
 ) -> None:
-    page.open(addresses["walkthrough"])
-    assert page.texts("figure:has(figcaption) .scale")[0] == "weight 0  1"
-    fill = "getComputedStyle(document.querySelector('figure:has(figcaption) [clip-path]')).fill"
-    light = page.run(fill)
-    page.prefer(dark=True)
-    page.until(f"{fill} !== '{light}'")
+    page.goto(addresses["walkthrough"])
+    picture = page.locator("figure:has(figcaption)").first
+    expect(picture.locator("figcaption")).to_have_text("weight 0  1")
+    cell = picture.locator("[clip-path]").first
+    light = cell.evaluate("cell => getComputedStyle(cell).fill")
+    page.emulate_media(color_scheme="dark")
+    expect(cell).not_to_have_css("fill", light)
