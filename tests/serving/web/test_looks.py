@@ -1,5 +1,6 @@
 """Light and dark, wide and narrow, by keys alone, and for those who listen."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -114,3 +115,17 @@ def test_all_can_be_reached_and_used_by_keys_alone(page: "Page", address: str) -
     page.keyboard.press("Enter")
     expect(page.locator("body")).to_have_css("background-color", DARK)
     assert errors(page) == []
+
+
+def test_axe_finds_nothing_wrong_in_any_state_of_the_page(
+    page: "Page", address: str, violations_in: Callable[[str], list[str]]
+) -> None:
+    opened(page, address)
+    assert violations_in("serving") == []
+    used(page, address)
+    assert violations_in("serving-used") == []
+    page.locator("#text").fill("Je suis étudiant. " * 280)
+    expect(page.locator("#notice")).to_contain_text("too long")
+    assert violations_in("serving-refused") == []
+    page.evaluate("document.querySelector('#key').showModal()")
+    assert violations_in("serving-token") == []
