@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests.support.browser import NAMES, SECONDS
+from tests.support.browser import NAMES, SECONDS, violations
 from tests.support.needed import program
 from tests.support.slow import is_slow
 
@@ -24,6 +24,15 @@ hypothesis.settings.register_profile("untimed", deadline=None)  # no timing deci
 hypothesis.settings.load_profile("untimed")
 # In the background a shell has its programs ignore Ctrl-C, and what they start inherits that: not so here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--screenshots",
+        type=Path,
+        metavar="DIR",
+        help="save a picture of every page that axe-core looks at, wide and narrow, light and dark",
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -88,3 +97,9 @@ def page(browser: "Browser") -> Iterator["Page"]:
     with browser.new_page(viewport={"width": 1280, "height": 900}) as page:
         page.set_default_timeout(1000 * SECONDS)
         yield page
+
+
+@pytest.fixture
+def violations_in(page: "Page", pytestconfig: pytest.Config) -> Callable[[str], list[str]]:
+    """violations_in(state): what axe-core finds wrong with the page in this state, in every look."""
+    return lambda state: violations(page, state, pytestconfig.getoption("screenshots"))

@@ -1,6 +1,7 @@
 """The page in a real browser says what onnxruntime says in Python, and asks nobody but its static server."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,3 +117,16 @@ def test_packages_that_are_not_there_are_told(page: "Page", site: tuple[str, Pat
     expect(page.locator("#status.wrong")).to_have_text(
         "onnxruntime-web is not there: run npm ci --ignore-scripts in the folder examples"
     )
+
+
+def test_axe_finds_nothing_wrong_in_any_state_of_the_page(
+    page: "Page", address: str, violations_in: Callable[[str], list[str]]
+) -> None:
+    opened(page, address)
+    page.get_by_label("French").fill(LINES[0])
+    page.get_by_role("button", name="Translate").click()
+    expect(page.locator("#status")).to_contain_text("tokens in")
+    assert violations_in("example") == []
+    page.goto(address.replace("fr-en/1", "fr-en/7"))
+    expect(page.locator("#status.wrong")).to_be_visible()
+    assert violations_in("example-failed") == []

@@ -1,11 +1,11 @@
 """Light and dark, wide and narrow, by keys alone, and for those who listen."""
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.accessibility import accessibility_problems
 from tests.support.browser import errors
 from tests.support.serving.web_page import explored, opened, translated
 
@@ -117,16 +117,15 @@ def test_all_can_be_reached_and_used_by_keys_alone(page: "Page", address: str) -
     assert errors(page) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
-def test_axe_finds_no_serious_problem(
-    page: "Page", address: str, scheme: Literal["light", "dark"], width: int
+def test_axe_finds_nothing_wrong_in_any_state_of_the_page(
+    page: "Page", address: str, violations_in: Callable[[str], list[str]]
 ) -> None:
-    page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": width, "height": 800})
     opened(page, address)
-    assert accessibility_problems(page) == []
+    assert violations_in("serving") == []
     used(page, address)
-    assert accessibility_problems(page) == []
-    page.locator("#token-dialog").evaluate("dialog => dialog.showModal()")
-    assert accessibility_problems(page) == []
+    assert violations_in("serving-used") == []
+    page.locator("#text").fill("Je suis étudiant. " * 280)
+    expect(page.locator("#notice")).to_contain_text("too long")
+    assert violations_in("serving-refused") == []
+    page.evaluate("document.querySelector('#key').showModal()")
+    assert violations_in("serving-token") == []
