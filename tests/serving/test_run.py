@@ -162,7 +162,7 @@ def test_a_server_that_is_told_to_go_while_it_opens_its_first_versions_does_not_
 def test_a_server_that_is_told_to_go_while_it_opens_a_version_beside_others_does_not_wait_for_it(
     root: Path, another: Path
 ) -> None:
-    stuck = ("-c", STUCK.format(name="serving.registry.reloader.opened", does=WAITS))
+    stuck = ("-c", STUCK.format(name="serving.registry.reloader.open_checked", does=WAITS))
     with process(root, "--port", 0, "--watch", 0.1, program=stuck) as started:
         assert line(started).startswith("serving on ")
         assert line(started).startswith("http on ")
