@@ -190,7 +190,7 @@ def test_a_port_that_is_taken_and_a_directory_without_models_are_told(exported: 
     assert third.returncode == 1
     assert err == (
         f"keras-transformer serve: {tmp_path} has no models; name a directory that "
-        "`keras-transformer export` wrote, or one that holds NAME/VERSION directories of such.\n"
+        "`keras-transformer export` wrote, or one that holds such directories as NAME/VERSION.\n"
     )
 
 
