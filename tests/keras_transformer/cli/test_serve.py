@@ -113,7 +113,7 @@ def test_a_directory_without_models_is_a_failure_that_says_what_to_name(
     assert main(["serve", str(tmp_path), "--port", "0"]) == 1
     assert capsys.readouterr().err == (
         f"keras-transformer serve: {tmp_path} has no models; name a directory that "
-        "`keras-transformer export` wrote, or one that holds NAME/VERSION directories of such.\n"
+        "`keras-transformer export` wrote, or one that holds such directories as NAME/VERSION.\n"
     )
 
 
