@@ -94,5 +94,5 @@ def test_all_who_leave_have_the_same_end_and_cost_no_further_step() -> None:
     batch.step(0.0)
     assert set(batch.leave(End.STOPPED)) == set(requests)
     assert [each.end for each in requests] == [End.STOPPED, End.STOPPED]
-    assert (len(batch), batch.requests, batch.free, runtime.steps) == (0, [], 3, 1)
+    assert (len(batch), batch.members, batch.free, runtime.steps) == (0, [], 3, 1)
     assert batch.leave(End.STOPPED) == []
