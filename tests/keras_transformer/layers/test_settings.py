@@ -56,7 +56,7 @@ def settings_of(kind):
         for parent in kind.__mro__
         if parent.__module__.startswith("keras_transformer")
         for name, argument in inspect.signature(parent).parameters.items()
-        if argument.kind is not argument.VAR_KEYWORD
+        if argument.kind not in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD)
     }
     return {"name", "trainable", "dtype"} | taken - {"block_settings"}
 

@@ -127,5 +127,5 @@ def test_axe_finds_nothing_wrong_in_any_state_of_the_page(
     page.locator("#text").fill("Je suis étudiant. " * 280)
     expect(page.locator("#notice")).to_contain_text("too long")
     assert violations_in("serving-refused") == []
-    page.evaluate("document.querySelector('#key').showModal()")
+    page.evaluate("document.querySelector('#token-dialog').showModal()")
     assert violations_in("serving-token") == []
