@@ -6,8 +6,10 @@ a new process. Tests of the start itself, of what is imported, or of equal resul
 use `subprocess`.
 """
 
+import atexit
 import builtins
 import ctypes
+import gc
 import json
 import os
 import runpy
@@ -22,10 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.cli._loading import no_garbage_collected
 from tests.support.paths import ROOT
 
-IMPORTED = ("keras_transformer.training.trainer", "export.exporter")
+IMPORTED = ("keras", "tensorflow_text")  # nothing of ours: whether it registers its layers is tested
 LARGEST = 2**17  # bytes of a request: command and environment
 AT_IMPORT = ("KERAS_", "LC_", "LD_", "OMP_", "PYTHON")  # what is read once, and cannot be changed afterwards
 PR_SET_CHILD_SUBREAPER = 36
@@ -39,6 +40,9 @@ class Popen(subprocess.Popen[Any]):
             preexec_fn, _, pass_fds, cwd, env, _, _, shell,
             p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, _, _, _, _, _, start_new_session, group,
         ) = rest  # fmt: skip
+        if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow":  # other backends start threads
+            super()._execute_child(args, executable, *rest)  # type: ignore[misc]
+            return
         program, *command = map(os.fspath, args)
         if program != sys.executable or executable or preexec_fn or pass_fds or shell or group != -1:
             raise ValueError(f"{args!r} needs a process of its own: use subprocess.")
@@ -104,10 +108,17 @@ class _Server:
         finally:
             _adopt(False)
 
+    def close(self) -> None:
+        """End it. What it has forked stays."""
+        self._socket.close()
+        self._process.wait()
+
 
 @cache
 def _server() -> _Server:
-    return _Server()
+    server = _Server()
+    atexit.register(server.close)
+    return server
 
 
 def _fixed(environment: Mapping[str, str]) -> dict[str, str]:
@@ -194,9 +205,11 @@ def run_as_python(command: list[str]) -> None:
 
 def _import_all() -> None:
     """Import what costs time. Nothing may run yet: TensorFlow and ONNX Runtime start threads for it."""
-    with no_garbage_collected():
-        for module in IMPORTED:
-            import_module(module)
+    gc.disable()
+    for module in IMPORTED:
+        import_module(module)
+    gc.freeze()
+    gc.enable()
     if len(list(Path("/proc/self/task").iterdir())) > 1:
         raise RuntimeError(f"importing {IMPORTED} has started threads: a fork would have one of them.")
 
