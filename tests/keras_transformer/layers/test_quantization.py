@@ -1,7 +1,5 @@
 """Layers that Keras has quantized, or that have LoRA, are saved and loaded wherever they are used."""
 
-import os
-import subprocess
 import sys
 
 import keras
@@ -9,6 +7,7 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
+from tests.support import fork_server
 from tests.support.layer_cases import (
     IDS,
     STACK,
@@ -40,12 +39,7 @@ np.savez(sys.argv[3], **{name: keras.ops.convert_to_numpy(answer) for name, answ
 
 
 def in_a_new_process(code, *arguments):
-    subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        check=True,
-        env={**os.environ, "KERAS_BACKEND": keras.backend.backend()},
-        timeout=120,
-    )
+    fork_server.run([sys.executable, "-c", code, *arguments], check=True, timeout=120)
 
 
 def modes(model):

@@ -1,7 +1,5 @@
 """A layer that is saved and loaded, or copied, answers as before; its weights have names of their own."""
 
-import os
-import subprocess
 import sys
 
 import keras
@@ -9,6 +7,7 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
+from tests.support import fork_server
 from tests.support.layer_cases import (
     BLOCK,
     CASES,
@@ -158,12 +157,7 @@ def test_a_fresh_process_loads_every_layer_once_a_public_name_was_asked_for(toge
     together.model.save(model)
     np.savez(asked, **batch_of(2, 3, 4))
 
-    subprocess.run(
-        [sys.executable, "-c", LOAD, model, asked, answered],
-        check=True,
-        env={**os.environ, "KERAS_BACKEND": keras.backend.backend()},
-        timeout=120,
-    )
+    fork_server.run([sys.executable, "-c", LOAD, model, asked, answered], check=True, timeout=120)
 
     found, expected = np.load(answered), together.model(batch_of(2, 3, 4))
     assert set(found) == set(expected)

@@ -1,7 +1,6 @@
 """A translation model that Keras has quantized, or that has LoRA, is saved, loaded and translates."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.models.network import Network
+from tests.support import fork_server
 from tests.support.lora import with_lora
 
 pytestmark = pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
@@ -53,7 +53,7 @@ def test_a_new_process_loads_it_and_translates_the_same(
     logits = model({name: np.array(rows) for name, rows in ids.items()})
     model.save(tmp_path / "model.keras")
 
-    ran = subprocess.run(
+    ran = fork_server.run(
         [sys.executable, "-c", LOAD, tmp_path / "model.keras", json.dumps(ids), json.dumps(TEXTS)],
         capture_output=True,
         timeout=120,

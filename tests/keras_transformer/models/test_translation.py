@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -22,6 +21,7 @@ from keras_transformer.training.data.text_batches import text_batches
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.optimizer import Adam
 from keras_transformer.training.schedule import Cosine, InverseSquareRoot
+from tests.support import fork_server
 
 TEXTS = ["Je suis étudiant.", "", "Merci beaucoup, où est la gare ?", "日本 ☃", "Non."]
 
@@ -242,7 +242,7 @@ def test_a_new_process_loads_it_and_says_the_same(
         "model = keras.models.load_model(sys.argv[1])\n"
         "print(json.dumps([model.translate(json.loads(sys.argv[2])), model.network.as_dict()]))"
     )
-    ran = subprocess.run(
+    ran = fork_server.run(
         [sys.executable, "-c", code, str(tmp_path / "model.keras"), json.dumps(texts)],
         capture_output=True,
         timeout=120,
@@ -283,7 +283,7 @@ def test_a_new_process_loads_a_model_that_was_trained(
     )
     model.fit(text_batches(pairs[:8], tokenizer, batch_tokens=512), shuffle=False, verbose=0)
     model.save(tmp_path / "model.keras")
-    ran = subprocess.run(
+    ran = fork_server.run(
         [sys.executable, "-c", f"{load}; {TRANSLATE}", str(tmp_path / "model.keras"), json.dumps(TEXTS)],
         capture_output=True,
         timeout=120,
@@ -304,7 +304,7 @@ def test_the_commands_take_a_model_that_was_trained_in_python(
     text.write_text("Merci.\nNon.\n", "utf-8")
     reference.write_text("Thank you.\nNo.\n", "utf-8")
     files = ["--input", text] if verb == "translate" else ["--source", text, "--reference", reference]
-    ran = subprocess.run(
+    ran = fork_server.run(
         [sys.executable, "-m", "keras_transformer", verb, tmp_path / "model.keras", *files],
         capture_output=True,
         timeout=120,

@@ -1,0 +1,222 @@
+"""Processes that start with TensorFlow and Keras imported: forks of a process that has run nothing yet.
+
+`Popen` and `run` replace those of `subprocess` for `[sys.executable, "-m" | "-c" | script, ...]` and save the
+two to three seconds of the imports. Pipes, directory, environment, session, signals and exit status are as of
+a new process. Tests of the start itself, of what is imported, or of equal results in independent processes
+use `subprocess`.
+"""
+
+import atexit
+import builtins
+import ctypes
+import gc
+import json
+import os
+import runpy
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.support.paths import ROOT
+
+IMPORTED = ("keras", "tensorflow_text")  # nothing of ours: whether it registers its layers is tested
+LARGEST = 2**17  # bytes of a request: command and environment
+AT_IMPORT = ("KERAS_", "LC_", "LD_", "OMP_", "PYTHON")  # what is read once, and cannot be changed afterwards
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Popen(subprocess.Popen[Any]):
+    """A process as `subprocess.Popen` starts it, forked from one that has done the imports."""
+
+    def _execute_child(self, args: Any, executable: Any, *rest: Any) -> None:
+        (
+            preexec_fn, _, pass_fds, cwd, env, _, _, shell,
+            p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, _, _, _, _, _, start_new_session, group,
+        ) = rest  # fmt: skip
+        if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow":  # other backends start threads
+            super()._execute_child(args, executable, *rest)  # type: ignore[misc]
+            return
+        program, *command = map(os.fspath, args)
+        if program != sys.executable or executable or preexec_fn or pass_fds or shell or group != -1:
+            raise ValueError(f"{args!r} needs a process of its own: use subprocess.")
+        files = [given if given != -1 else own for own, given in enumerate((p2cread, c2pwrite, errwrite))]
+        environment = dict(os.environ if env is None else env)
+        directory = str(Path(cwd or ".").resolve())
+        self.pid = _server().start(command, directory, environment, start_new_session, files)
+        self._child_created = True
+        self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
+
+
+def run(
+    command: Sequence[Any],
+    *,
+    input: Any = None,  # noqa: A002 (as there)
+    capture_output: bool = False,
+    timeout: float | None = None,
+    check: bool = False,
+    **options: Any,
+) -> "subprocess.CompletedProcess[Any]":
+    """Run a command to its end, as `subprocess.run` does."""
+    if input is not None:
+        options["stdin"] = subprocess.PIPE
+    if capture_output:
+        options["stdout"] = options["stderr"] = subprocess.PIPE
+    with Popen(command, **options) as process:
+        try:
+            output, errors = process.communicate(input, timeout)
+        except BaseException:
+            process.kill()
+            raise
+    done = subprocess.CompletedProcess(command, process.returncode, output, errors)
+    if check:
+        done.check_returncode()
+    return done
+
+
+class _Server:
+    """The process that forks, as the tests see it."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._fixed = _fixed(os.environ)
+        command = [sys.executable, "-m", "tests.support.fork_server", str(theirs.fileno())]
+        null = subprocess.DEVNULL
+        with theirs:
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, pass_fds=[theirs.fileno()], stdin=null, stdout=null
+            )
+
+    def start(
+        self, command: list[str], directory: str, environment: dict[str, str], session: bool, files: list[int]
+    ) -> int:
+        """Return the id of a process that is a child of this one."""
+        if _fixed(environment) != self._fixed:
+            raise ValueError(f"{AT_IMPORT} are read by imports: use subprocess.")
+        request = json.dumps([command, directory, environment, session]).encode()
+        assert len(request) <= LARGEST
+        _adopt(True)
+        try:
+            socket.send_fds(self._socket, [request], files)
+            return int(self._socket.recv(16))
+        finally:
+            _adopt(False)
+
+    def close(self) -> None:
+        """End it. What it has forked stays."""
+        self._socket.close()
+        self._process.wait()
+
+
+@cache
+def _server() -> _Server:
+    server = _Server()
+    atexit.register(server.close)
+    return server
+
+
+def _fixed(environment: Mapping[str, str]) -> dict[str, str]:
+    changing = {"PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST"}
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(AT_IMPORT) and name not in changing
+    }
+
+
+def _adopt(yes: bool) -> None:
+    """Whether what a child leaves behind becomes a child of this process."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, int(yes), 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def serve(requests: socket.socket) -> list[str] | None:
+    """Fork for each request. -> in a new process its command, and None when nobody is left that asks."""
+    while True:
+        request, files, _, _ = socket.recv_fds(requests, LARGEST, 3)
+        if not request:
+            return None
+        read, write = os.pipe()
+        between = os.fork()
+        if not between and not (child := os.fork()):
+            os.close(read)
+            os.close(write)
+            return _become(*json.loads(request), files)
+        if not between:
+            os.write(write, str(child).encode())
+            os._exit(0)
+        os.waitpid(between, 0)  # whose child has been adopted now
+        requests.send(os.read(read, 16))
+        for file in (read, write, *files):
+            os.close(file)
+
+
+def _become(
+    command: list[str], directory: str, environment: dict[str, str], session: bool, files: list[int]
+) -> list[str]:
+    """Make this process look as if it had been started; -> its command."""
+    if session:
+        os.setsid()
+    np.random.seed()  # of its own; Python sees to `random`
+    os.chdir(directory)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+    for file in files:
+        os.close(file)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        old = getattr(sys, name)
+        through = number > 0 and "PYTHONUNBUFFERED" in environment
+        new = open(  # noqa: SIM115
+            number, old.mode, encoding=old.encoding, errors=old.errors, closefd=False,
+            buffering=1 if number == 2 or os.isatty(number) else -1,
+        )  # fmt: skip
+        new.reconfigure(write_through=through)
+        setattr(sys, name, new)
+        setattr(sys, f"__{name}__", new)
+    return command
+
+
+def run_as_python(command: list[str]) -> None:
+    """Run -m MODULE, -c CODE or a script, with its arguments, as the interpreter does."""
+    what, *rest = command
+    if what in ("-m", "-c"):
+        name, *arguments = rest
+        sys.argv, sys.path[0] = (
+            [name if what == "-m" else what, *arguments],
+            str(Path.cwd()) if what == "-m" else "",
+        )
+    else:
+        sys.argv, sys.path[0] = command, str(Path(what).resolve().parent)
+    if what == "-m":
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    elif what == "-c":
+        exec(name, {"__name__": "__main__", "__builtins__": builtins})
+    else:
+        runpy.run_path(what, run_name="__main__")
+
+
+def _import_all() -> None:
+    """Import what costs time. Nothing may run yet: TensorFlow and ONNX Runtime start threads for it."""
+    gc.disable()
+    for module in IMPORTED:
+        import_module(module)
+    gc.freeze()
+    gc.enable()
+    if len(list(Path("/proc/self/task").iterdir())) > 1:
+        raise RuntimeError(f"importing {IMPORTED} has started threads: a fork would have one of them.")
+
+
+if __name__ == "__main__":
+    _import_all()
+    with socket.socket(fileno=int(sys.argv[1])) as requests:
+        wanted = serve(requests)
+    if wanted is not None:
+        run_as_python(wanted)
