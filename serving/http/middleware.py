@@ -38,7 +38,10 @@ STATUS: Mapping[int, int] = {
     Code.DEADLINE_EXCEEDED: 504,
 }
 WITHOUT_TOKEN = frozenset({"/healthz"})
-ROUTES = "GET /, /languages, /models, /healthz, /metrics; POST /translate, /translate/stream, /attention"
+ROUTES = (
+    "GET /, /languages, /models, /healthz, /metrics, /openapi.json; "
+    "POST /translate, /translate/stream, /attention"
+)
 
 _MESSAGES = {
     404: f"no such path; the paths are {ROUTES}",

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -22,10 +23,11 @@ from serving.observability.metrics import CONTENT_TYPE, Metrics
 from serving.v1 import translation_pb2 as wire
 
 SECONDS = 60.0  # that a request may take once its body is there
+OPENAPI = (Path(__file__).parent / "openapi.json").read_text("utf-8")
 
 
 class Routes:
-    """Requests pass the gate. Health and metrics do not, since they must not wait."""
+    """Requests pass the gate. Health, metrics and openapi.json do not, since they must not wait."""
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class Routes:
             web.get("/models", self.models),
             web.get("/healthz", self.health),
             web.get("/metrics", self.metrics),
+            web.get("/openapi.json", self.openapi),
             web.post("/translate", self.translate),
             web.post("/translate/stream", self.stream),
             web.post("/attention", self.attention),
@@ -75,6 +78,10 @@ class Routes:
     async def metrics(self, request: web.Request) -> web.Response:
         """Answer GET /metrics, in the text format of Prometheus."""
         return web.Response(body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def openapi(self, request: web.Request) -> web.Response:
+        """Answer GET /openapi.json: the description of all routes."""
+        return web.Response(text=OPENAPI, content_type=JSON)
 
     async def translate(self, request: web.Request) -> web.Response:
         """Answer POST /translate, as LibreTranslate does: all texts, or the first error."""

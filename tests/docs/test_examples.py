@@ -8,11 +8,13 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
-BLOCKS = re.findall(
-    r"^```python\n(.*?)^```$",
-    (DOCS / "how-to" / "compose-layers.md").read_text("utf-8"),
-    re.DOTALL | re.MULTILINE,
-)
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(
+        r"^```python\n(.*?)^```$", (DOCS / "how-to" / page).read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
+
 
 # What guessing gets: one of two answers; the letters of the shortest words, four, in one of 4! orders; one of
 # four shapes.
@@ -44,13 +46,16 @@ def test_an_example_uses_public_names_only(path):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_document_shows_the_example_whole(path):
-    assert path.read_text("utf-8") in BLOCKS
+    assert path.read_text("utf-8") in blocks("model-examples.md")
+
+
+def test_the_page_shows_the_examples_and_no_other_code():
+    assert len(blocks("model-examples.md")) == len(EXAMPLES)
 
 
 def test_what_the_document_says_holds():
-    shown = {path.read_text("utf-8") for path in EXAMPLES}
     names: dict[str, object] = {"__name__": "composing"}
-    snippets = [block for block in BLOCKS if block not in shown]
+    snippets = blocks("compose-layers.md")
     assert len(snippets) == 9
     for snippet in snippets:
         exec(compile(snippet, "docs/how-to/compose-layers.md", "exec"), names)

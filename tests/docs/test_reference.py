@@ -2,11 +2,16 @@
 
 import argparse
 import re
+import shutil
+import urllib.request
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from keras_transformer.cli import serve
+from serving import Client
+from tests.support.serving.serve_process import serving_both
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -44,3 +49,30 @@ def test_a_limit_is_an_option_of_the_server(option: str) -> None:
     parser = argparse.ArgumentParser()
     serve.configure(parser)
     assert option in {name for action in parser._actions for name in action.option_strings}
+
+
+def test_the_metrics_that_a_server_returns_are_those_that_are_listed_with_their_labels(
+    exported: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(exported.parents[1], tmp_path / "models")
+    (tmp_path / "models" / "fr-en" / "2").mkdir()  # a version that is refused
+    with serving_both(tmp_path / "models") as (_, grpc, http), Client(grpc) as client:
+        client.translate("Merci.")
+        client.translate(["Merci.", "Oui."])
+        with urllib.request.urlopen(f"http://{http}/metrics", timeout=60) as answer:
+            families = list(text_string_to_metric_families(answer.read().decode()))
+    returned = {
+        family.name + "_total" * (family.type == "counter"): {
+            label for sample in family.samples for label in sample.labels if label != "le"
+        }
+        for family in families
+    }
+    listed = {
+        name: set(re.findall(r"`(\w+)`", labels))
+        for names, labels in re.findall(r"^\| (`.*?) \| (.*?) \|", page("metrics.md"), re.MULTILINE)
+        for name in re.findall(r"`([\w*]+)`", names)
+    }
+    assert listed.pop("process_*") == set()
+    own = {name: labels for name, labels in returned.items() if not name.startswith("process_")}
+    assert len(own) < len(returned)
+    assert own == listed

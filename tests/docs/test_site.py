@@ -1,5 +1,6 @@
 """The documentation site: it builds without a warning, no link is broken, and its reference is complete."""
 
+import html
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 import keras_transformer
 import serving
+from keras_transformer.cli import VERBS, program
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = "\n".join(page.read_text("utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
@@ -58,3 +60,18 @@ def test_a_page_links_to_files_of_the_repository_that_the_site_has(site: Path) -
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_reference_has_every_public_name(name: str) -> None:
     assert re.search(rf"^::: {re.escape(name)}$", REFERENCE, re.MULTILINE)
+
+
+def test_the_reference_of_the_commands_has_every_verb_and_every_option(site: Path) -> None:
+    text = (site / "reference" / "commands.html").read_text("utf-8")
+    starts = [text.index(f'<h2 id="{verb}">') for verb in VERBS]
+    sections = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    for parser, section in zip(program()[1], sections, strict=True):
+        parser.load()
+        usage = parser.format_help().partition("\n\n")[0]
+        options = set(re.findall(r"--[a-z-]+", usage))
+        shown = set(re.findall(r"<td>.*?<code>(--[a-z-]+)", section))
+        assert options == shown, parser.prog
+        words = " ".join(html.unescape(re.sub("<[^>]+>", "", section)).split())
+        for action in parser._actions:
+            assert action.dest == "help" or " ".join(str(action.help).split()) in words

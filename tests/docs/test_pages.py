@@ -1,0 +1,71 @@
+"""Every command on every page is one that the program takes, and every make target is there."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.cli import PROGRAM, VERBS, program
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md")),
+]
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+OPERATORS = set("|&;<>()")
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """Yield the words of each command of ours on a page: in a shell block, or between backquotes."""
+    text = page.read_text("utf-8")
+    for kind, block in FENCED.findall(text):
+        for line in block.replace("\\\n", " ").splitlines():
+            if kind == "sh" or line.startswith("$ "):
+                yield from _simple_commands(line.removeprefix("$ "))
+    for span in re.findall(r"`([^`\n]+)`", FENCED.sub("", text)):
+        if span.startswith(f"{PROGRAM} "):
+            yield from _simple_commands(span)
+
+
+def _simple_commands(line: str) -> Iterator[list[str]]:
+    if PROGRAM not in line:
+        return
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    for operator, words in groupby(lexer, OPERATORS.issuperset):
+        found = list(words)
+        if not operator and Path(found[0]).name == PROGRAM:
+            yield found[1:]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_of_a_page_is_one_that_the_program_takes(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser, _ = program()
+    for words in commands(page):
+        if words in (["VERB", "--help"], ["..."], *([verb] for verb in VERBS)):
+            continue  # a command that is spoken of, not shown
+        try:
+            parser.parse_args(words)
+        except SystemExit as stopped:
+            assert stopped.code == 0, f"{words}: {capsys.readouterr().err}"
+
+
+def test_commands_are_found_in_blocks_and_in_text() -> None:
+    found = [words for page in PAGES for words in commands(page)]
+    assert ["info", "RUN"] in found
+    assert len(found) > 80
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_make_target_of_a_page_is_there(page: Path) -> None:
+    text = page.read_text("utf-8")
+    named = re.findall(r"`make (?:[A-Z]+=\S+ )*([a-z-]+)", text)
+    named += re.findall(r"^make ([a-z-]+)", "".join(block for _, block in FENCED.findall(text)), re.MULTILINE)
+    assert set(named) <= TARGETS
