@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from serving.addresses import in_address
 from serving.daemon import in_daemon
@@ -87,13 +88,15 @@ async def serve(
         note(f"warning: {line}")
     port = await server.start(listening.host, listening.port)
     http_port = listening.http_port
-    if http_port is not None:
-        http_port = await server.start_http(listening.host, http_port, listening.allowed_hosts)
-    stop = _stop_signal()
-    opening = asyncio.create_task(in_daemon(open_models, versions, settings))
-    waiting = asyncio.create_task(stop.wait())
+    tasks: list[asyncio.Task[Any]] = []
     try:
-        await asyncio.wait([opening, waiting], return_when=asyncio.FIRST_COMPLETED)
+        if http_port is not None:
+            http_port = await server.start_http(listening.host, http_port, listening.allowed_hosts)
+        stop = _stop_signal()
+        opening = asyncio.create_task(in_daemon(open_models, versions, settings))
+        waiting = asyncio.create_task(stop.wait())
+        tasks = [waiting, opening]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if opening.done():
             models = opening.result()
             reloader = Reloader(root, settings, models, versions)
@@ -110,8 +113,8 @@ async def serve(
             note("draining ...")
             await server.notice(listening.notice)
     finally:
-        waiting.cancel()
-        opening.cancel()
+        for task in tasks:
+            task.cancel()
         done = await server.drain(listening.grace)
         if tracing is not None:
             await asyncio.to_thread(tracing.close)

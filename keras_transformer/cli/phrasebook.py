@@ -8,7 +8,6 @@ examples:
 import argparse
 from pathlib import Path
 
-from keras_transformer.cli import CommandError
 from keras_transformer.cli._lines import write_lines
 from keras_transformer.files import replacing
 from keras_transformer.text.visible import visible
@@ -35,13 +34,13 @@ def run(arguments: argparse.Namespace) -> None:
     from keras_transformer.phrasebook import phrasebook
 
     if bool(arguments.source) != bool(arguments.target):
-        raise CommandError("--source and --target go together.")
+        arguments.usage_error("--source and --target go together.")
     if arguments.source and arguments.source.resolve() == arguments.target.resolve():
-        raise CommandError(f"{arguments.source} is given as --source and as --target: name two files.")
+        arguments.usage_error(f"{arguments.source} is given as --source and as --target: name two files.")
     try:
         pairs = phrasebook(arguments.direction, arguments.split, arguments.pairs, arguments.seed)
     except ValueError as error:
-        raise CommandError(str(error)) from error
+        arguments.usage_error(str(error))
     if not arguments.source:
         write_lines("\t".join(pair) for pair in pairs)
         return

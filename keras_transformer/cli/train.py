@@ -195,7 +195,7 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
     values = {name: getattr(arguments, name) for name in options}
     given = [name for name, value in values.items() if value is not None and value is not False]
     if given:
-        raise CommandError(
+        arguments.usage_error(
             "--resume goes on with the run as it was begun, to the steps it was begun with: leave out "
             f"{', '.join('--' + name.replace('_', '-') for name in given)}. "
             "A run cannot be given more steps or other settings: begin a new one for them, in another --run."

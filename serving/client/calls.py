@@ -16,6 +16,7 @@ from serving.v1 import translation_pb2 as wire
 
 BATCH_TEXTS = 64  # in one message
 BATCH_CHARACTERS = 2**18
+JITTER = 1.5  # largest random factor of a pause
 CHANNEL = (("grpc.max_receive_message_length", -1),)  # attention is large
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
@@ -86,8 +87,8 @@ class Retries:
 
     Attributes:
         times: Repetitions, at most.
-        first: Seconds before the first one.
-        most: Seconds before any of them, at most, unless the server asks for more.
+        first: Seconds before the first one, without the factor.
+        most: Seconds before any of them, at most, the factor included, unless the server asks for more.
     """
 
     times: int = 4
@@ -96,8 +97,8 @@ class Retries:
 
     def pause(self, index: int, error: TranslationError) -> float:
         """Return the seconds before a repetition, which is counted from 0."""
-        seconds = min(self.first * 2**index, self.most)
-        return max(seconds, error.retry_after or 0.0) * random.uniform(1.0, 1.5)
+        seconds = min(self.first * 2**index, self.most / JITTER)  # the longest pauses vary too
+        return max(seconds, error.retry_after or 0.0) * random.uniform(1.0, JITTER)
 
 
 class Attempts:

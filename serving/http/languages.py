@@ -31,8 +31,20 @@ def languages(models: Registry) -> list[dict[str, Any]]:
 
 
 def choose(models: Registry, source: str, target: str, name: str, version: int) -> ServedVersion:
-    """The one that is named, or the only one between these languages; an empty language is any."""
-    there = [models.find(name, version)] if name else models.available()
+    """Return the version of the named model, or of the only one between two languages.
+
+    Args:
+        models: What serves.
+        source: Code of a language; empty is any.
+        target: Code of a language; empty is any.
+        name: Of the model; empty is any.
+        version: Its number; 0 is the default of each model.
+
+    Raises:
+        InvalidError: No version, or several, translate between the languages.
+        UnknownModelError: There is no such model or version.
+    """
+    there = [models.find(name, version)] if name else _numbered(models, version)
     found = [model for model in there if source in ("", _pair(model)[0]) and target in ("", _pair(model)[1])]
     if not found:
         pairs = ", ".join(
@@ -40,7 +52,8 @@ def choose(models: Registry, source: str, target: str, name: str, version: int) 
         )
         raise InvalidError(
             "source, target",
-            f"there is no translation from {source or 'any'} to {target or 'any'}; there is {pairs}",
+            f"there is no translation from {source or 'any'} to {target or 'any'}"
+            f"{f' in version {version}' if version else ''}; there is {pairs}",
         )
     if not source and len({_pair(model)[0] for model in found}) > 1:
         raise InvalidError(
@@ -50,6 +63,11 @@ def choose(models: Registry, source: str, target: str, name: str, version: int) 
     if len(found) > 1:
         raise InvalidError("model", f"there are several, name one: {', '.join(each.name for each in found)}")
     return found[0] if name else models.find(found[0].name, version)
+
+
+def _numbered(models: Registry, version: int) -> list[ServedVersion]:
+    """Return the versions of this number; if there is none, the defaults, to name one in the refusal."""
+    return [model for model in models.serving if model.version == version] or models.available()
 
 
 def _pair(model: ServedVersion) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,11 +19,14 @@ from keras_transformer.cli import main
 from serving import Client
 from serving.limits import Limits
 from serving.registry.registry import Registry
+from serving.registry.served_version import EngineSettings
+from serving.run import Listening, serve
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.support.needed import program
 from tests.support.paths import ROOT
+from tests.support.ports import free_port
 from tests.support.serving.echo import Echo, echo, given_up, run, until
 from tests.support.serving.live_versions import put
 from tests.support.serving.serve_process import process, serving, serving_both
@@ -192,6 +196,21 @@ def test_a_port_that_is_taken_and_a_directory_without_models_are_told(exported: 
         f"keras-transformer serve: {tmp_path} has no models; name a directory that "
         "`keras-transformer export` wrote, or one that holds such directories as NAME/VERSION.\n"
     )
+
+
+def test_a_server_whose_http_port_is_taken_leaves_its_grpc_port(exported: Path) -> None:
+    port = free_port()
+
+    async def scenario() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            http_port = taken.getsockname()[1]
+            listening = Listening(port=port, http_port=http_port)
+            with pytest.raises(OSError, match=f"cannot listen at 127.0.0.1:{http_port}"):
+                await serve(exported, EngineSettings(), Limits(), listening, print, print)
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+
+    run(scenario)
 
 
 def test_a_version_that_is_refused_is_told_where_people_look(root: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_transformer.cli import main
+from tests.support.commands import failed
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
@@ -58,7 +58,22 @@ def test_the_phrasebook_goes_into_two_files_not_twice_into_one(
 ) -> None:
     path = tmp_path / "same.txt"
     path.write_text("kept\n")
-    options = ["fr-en", "--pairs", "3", "--source", str(path), "--target", str(path)]
-    assert main(["phrasebook", *options]) == 1
-    assert f"{path} is given as --source and as --target: name two files." in capsys.readouterr().err
+    options = ["fr-en", "--pairs", "3", "--source", path, "--target", path]
+    error = failed(capsys, "phrasebook", *options, status=2)
+    assert error == f"error: {path} is given as --source and as --target: name two files."
     assert path.read_text() == "kept\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["fr-en", "--source", "a.txt"], "--source and --target"),
+        (["fr-xx"], "fr-xx"),
+        (["fr-en", "--split", "all"], "all"),
+        (["fr-en", "--pairs", 10**9], "1000000000"),
+    ],
+)
+def test_what_the_phrasebook_cannot_be_asked_for_is_wrong_usage(
+    options: list[object], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert named in failed(capsys, "phrasebook", *options, status=2)

@@ -129,8 +129,8 @@ def test_resume_with_options_is_refused_with_their_names(
     trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--steps", 9, "--phrasebook", "fr-en", "--separate", "--keep-duplicates", "--max-words", 3]
-    assert failed(capsys, "train", "--run", trained, "--resume", *options) == (
-        "--resume goes on with the run as it was begun, to the steps it was begun with: "
+    assert failed(capsys, "train", "--run", trained, "--resume", *options, status=2) == (
+        "error: --resume goes on with the run as it was begun, to the steps it was begun with: "
         "leave out --phrasebook, --max-words, --keep-duplicates, --steps, --separate. "
         "A run cannot be given more steps or other settings: begin a new one for them, in another --run."
     )
@@ -140,7 +140,7 @@ def test_resume_with_options_is_refused_with_their_names(
 def test_resume_refuses_a_zero_and_a_language_too(
     trained: Path, option: list[object], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert str(option[0]) in failed(capsys, "train", "--run", trained, "--resume", *option)
+    assert str(option[0]) in failed(capsys, "train", "--run", trained, "--resume", *option, status=2)
 
 
 def test_a_damaged_checkpoint_is_told_and_once_removed_the_one_before_is_taken(

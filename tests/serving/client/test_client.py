@@ -311,12 +311,23 @@ def refusal(code: StatusCode, retry_after: float | None = None) -> TranslationEr
 
 
 def test_each_pause_is_twice_the_one_before_at_least_what_the_server_said_and_never_quite_the_same() -> None:
-    retries = Retries(times=6, first=0.1, most=1.0)
+    retries = Retries(times=6, first=0.1, most=1.5)
     gone = refusal(StatusCode.UNAVAILABLE)
     for time, usual in enumerate([0.1, 0.2, 0.4, 0.8, 1.0, 1.0]):
         pauses = [retries.pause(time, gone) for _ in range(50)]
         assert all(usual <= each <= 1.5 * usual for each in pauses)
         assert len(set(pauses)) > 1
+
+
+def test_no_pause_is_longer_than_the_longest_unless_the_server_asks_for_it() -> None:
+    retries = Retries()
+    pauses = [retries.pause(9, refusal(StatusCode.UNAVAILABLE)) for _ in range(200)]
+    assert 3.3 < min(pauses) < max(pauses) <= 5.0
+    assert retries.pause(0, refusal(StatusCode.RESOURCE_EXHAUSTED, 8.0)) >= 8.0
+
+
+def test_the_server_may_ask_for_a_longer_pause() -> None:
+    retries = Retries(first=0.1, most=1.0)
     assert retries.pause(0, refusal(StatusCode.RESOURCE_EXHAUSTED, 0.7)) >= 0.7
 
 

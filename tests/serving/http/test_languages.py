@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from keras_transformer.text.tokenizer import Tokenizer
+from serving.registry.served_version import ServedVersion
 from tests.support.serving.echo import echo, run, tokenizer
-from tests.support.serving.http_site import site, told
+from tests.support.serving.http_site import refused, site, told
 
 
 def test_a_language_has_its_english_name_and_an_unknown_one_its_code() -> None:
@@ -29,5 +30,32 @@ def test_a_language_has_its_english_name_and_an_unknown_one_its_code() -> None:
             assert languages == [
                 {"code": code, "name": name, "targets": ["en"]} for code, name in sorted(names.items())
             ]
+
+    run(scenario)
+
+
+def test_a_version_that_is_asked_for_by_languages_translates_between_these_languages() -> None:
+    def version(name: str, number: int, source: str) -> ServedVersion:
+        return replace(echo(name, number), tokenizer=Tokenizer([tokenizer().source_model], source, "en"))
+
+    models = (
+        version("one", 1, "de"),
+        version("one", 2, "fr"),
+        version("two", 1, "fr"),
+        version("three", 1, "it"),
+    )
+
+    async def scenario() -> None:
+        async with site(*models) as http:
+            asked = {"q": "a", "source": "fr", "target": "en"}
+            for number, name in {1: "two", 2: "one"}.items():
+                _, answer = await told(http.post("/translate", json={**asked, "version": number}))
+                assert (answer["model"], answer["version"]) == (name, number)
+            unlike = {**asked, "source": "de", "version": 2}
+            message = await refused(http.post("/translate", json=unlike), 400)
+            assert "from de to en in version 2" in message
+            assert "fr to en" in message
+            missing = {**asked, "source": "it", "version": 3}
+            assert "version 3 of three" in await refused(http.post("/translate", json=missing), 404)
 
     run(scenario)

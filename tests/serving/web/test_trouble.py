@@ -1,7 +1,6 @@
 """What goes wrong is said kindly, and what passes by itself is tried again without anybody's doing."""
 
 import re
-import socket
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from playwright.sync_api import expect
 from serving.http import routes
 from serving.limits import Limits
 from tests.support.browser import errors, requested
+from tests.support.ports import free_port
 from tests.support.serving.serve_process import serving_both
 from tests.support.serving.web_page import asked, held, opened, ready, translated, whole
 
@@ -30,11 +30,6 @@ def until_measured(page: "Page", metric: str, value: int) -> None:
 }""",
         rf"^translation_{metric}\S* {value}\b",
     )
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 def test_too_long_a_text_is_told_before_it_is_sent(page: "Page") -> None:
