@@ -16,7 +16,7 @@ from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.greedy import greedy
 from keras_transformer.decoding.tracing import traced
 from keras_transformer.text.buckets import padded
-from keras_transformer.text.lengths import like_lengths, longest_answer
+from keras_transformer.text.lengths import like_lengths
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import DecodingState, TranslationModel
@@ -85,7 +85,9 @@ def search_traced(
     found: list[list[list[int]]] = [[] for _ in rows]
     for chosen in like_lengths(rows, batch_tokens // search.beam, search.end_id):
         source = padded([rows[row] for row in chosen], len(rows[chosen[0]]))
-        limits = np.array([min(longest_answer(len(rows[row])), most) for row in chosen], np.int32)
+        limits = np.array(
+            [min(model.network.longest_answer(len(rows[row])), most) for row in chosen], np.int32
+        )
         begins = [[] if prefixes is None else prefixes[row] for row in chosen]
         answers = loop(source, limits, padded(begins, max(map(len, begins))))
         for row, limit, beams in zip(chosen, limits, answers, strict=True):

@@ -35,6 +35,11 @@ def refusal(network: "Network") -> str | None:
             f"the ONNX graphs have the activations {', '.join(ACTIVATIONS)}; this network has "
             f"{network.activation!r}."
         )
+    lacking = [
+        name for name in ("decoder_num_heads", "output_bias", "forbidden") if getattr(network, name)
+    ] + ["tied_output"] * (not network.tied_output)
+    if lacking:
+        return f"the ONNX graphs do not compute {', '.join(lacking)} yet."
     width, heads = network.width, network.num_heads
     if width // heads % 8:
         return (

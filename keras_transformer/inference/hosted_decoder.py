@@ -28,14 +28,22 @@ class Decoder:
         max_length: the longest answer, in tokens.
         workers: threads that decode at the same time, each with a backend of its own.
         slots: rows that a worker decodes together.
+        longest: the longest answer to a source of so many tokens, in tokens.
     """
 
     def __init__(
-        self, make_backend: MakeBackend, end_id: int, max_length: int, workers: int = 1, slots: int = SLOTS
+        self,
+        make_backend: MakeBackend,
+        end_id: int,
+        max_length: int,
+        workers: int = 1,
+        slots: int = SLOTS,
+        longest: Callable[[int], int] = longest_answer,
     ) -> None:
         self.make_backend = make_backend
         self.end_id, self.max_length = end_id, max_length
         self.workers, self.slots = workers, slots
+        self.longest = longest
 
     def search(
         self, rows: Rows, beam: int = 1, length_penalty: float = 1.0, prefixes: Rows | None = None
@@ -54,7 +62,7 @@ class Decoder:
         requests = [
             Request(
                 source,
-                min(longest_answer(len(source)), self.max_length),
+                min(self.longest(len(source)), self.max_length),
                 beam=beam,
                 length_penalty=length_penalty,
                 prefix=() if prefixes is None else prefixes[index],

@@ -79,7 +79,8 @@ class HostedModel:
         has_candidates = search.beam > 1 or prefixes is not None
         encode, decode = self._sessions_of(encoder, candidate_decoder if has_candidates else decoder)
         make_backend = partial(OnnxBackend, encode, decode, search.start_id)
-        hosted = Decoder(make_backend, search.end_id, max_length, usable_cores())
+        longest = self.model.network.longest_answer
+        hosted = Decoder(make_backend, search.end_id, max_length, usable_cores(), longest=longest)
         return hosted.search(rows, search.beam, search.length_penalty, prefixes)
 
     def _sessions_of(self, *graphs: Any) -> list[Any]:
