@@ -157,6 +157,25 @@ class TranslationModel(keras.Model):
             raise TypeError(f"{file} holds a {type(model).__name__}, not a {cls.__name__}.")
         return model
 
+    @classmethod
+    def from_pretrained(cls, path: str | Path) -> "TranslationModel":
+        """Make a model of a MarianMT (OPUS-MT) directory as transformers saves it.
+
+        Args:
+            path: Holds config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm and
+                vocab.json. Nothing in it is executed.
+
+        Returns:
+            The model with its tokenizer. Its ids are numbered anew: 0 padding, 1 unknown, 2 start, 3 end,
+            then the pieces in the order of vocab.json.
+
+        Raises:
+            PretrainedError: With everything that is wrong with the directory, or not supported.
+        """
+        from keras_transformer.pretrained.marian import load_marian  # noqa: PLC0415  (it reads safetensors)
+
+        return load_marian(Path(path))
+
     @property
     def lengths(self) -> Lengths:
         """Of the lines of its corpus, as far as its positions go."""
