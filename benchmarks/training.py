@@ -194,7 +194,7 @@ def _batches(source: Path | None, target: Path | None, count: int) -> dict[str, 
     from keras_transformer.text.corpus import read_parallel
     from keras_transformer.text.token_store import TokenStore
     from keras_transformer.text.tokenizer import Tokenizer
-    from keras_transformer.training.data.dataset import feed
+    from keras_transformer.training.data.dataset import dataset
     from keras_transformer.training.data.stages import stages
     from keras_transformer.training.loss import LabelSmoothedCrossEntropy
     from keras_transformer.training.recipe import Recipe
@@ -218,7 +218,7 @@ def _batches(source: Path | None, target: Path | None, count: int) -> dict[str, 
         model = Counted.from_preset("tiny", tokenizer, width=8, inner_width=8, num_heads=1)
         model.compile(keras.optimizers.SGD(0.0), LabelSmoothedCrossEntropy(), jit_compile=False)
         steps = plan.batches_per_epoch()
-        model.fit(feed([stage], tokenizer.bos_id), steps_per_epoch=steps, shuffle=False, verbose=0)
+        model.fit(dataset([stage], tokenizer.bos_id), steps_per_epoch=steps, shuffle=False, verbose=0)
     buckets = len(plan.buckets)
     print(f"padding {plan.padding:.1%} in an epoch of {steps} batches, {buckets} shapes; {traces[0]} traces")
     return {"padding": plan.padding, "buckets": buckets, "traces": traces[0]}

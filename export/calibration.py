@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_transformer.files import write_pieces
 from keras_transformer.graphs.builder import Graph
 from keras_transformer.graphs.int8 import HIGHEST, LOWEST, Observed, Range
 from keras_transformer.graphs.transformer import decoder, encoder
@@ -21,6 +22,7 @@ from keras_transformer.inference.backends.onnx_runtime import OnnxBackend, part_
 from keras_transformer.inference.backends.session import open_session
 from keras_transformer.inference.hosted_decoder import Decoder
 from keras_transformer.models.translation import TranslationModel
+from keras_transformer.models.weights import network_weights
 
 ROWS = 8  # decoded together: the caches of more take memory
 
@@ -69,7 +71,8 @@ def observed_ranges(
 
 def _observed_session(make: Callable[..., Graph], model: TranslationModel) -> Any:
     with TemporaryDirectory() as scratch:
-        path = make(model, Observed()).write(Path(scratch))
+        path = Path(scratch) / "observed.onnx"
+        write_pieces(path, make(network_weights(model), Observed()).pieces())
         return open_session(path, session__disable_prepacking="1")  # no second copy of the weights
 
 

@@ -1,4 +1,4 @@
-"""What is asked of an export, checked before a model is loaded."""
+"""The request of an export, checked before a model is loaded."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,16 @@ from export.formats.registry import FORMATS
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """The formats of a version. Every problem is reported at once."""
+    """The formats of a version.
+
+    Args:
+        formats: their names.
+        quantize: a precision to write besides float32.
+        with_tokenizer: whether to write text.onnx as well.
+
+    Raises:
+        ValueError: with every problem.
+    """
 
     formats: tuple[str, ...]
     quantize: str | None = None
@@ -36,16 +45,18 @@ class ExportRequest:
             raise ValueError("; ".join(problems))
 
     def check_libraries(self) -> None:
-        """All that the writers will load is there."""
+        """Raise LibraryError if a library that the writers load is missing."""
         libraries = {library for name in self.formats for library in FORMATS[name].libraries}
         if self.with_tokenizer:
             libraries.add(TEXT_LIBRARY)
         check_installed(sorted(libraries), "this export")
 
     def precisions(self) -> dict[str, tuple[str, ...]]:
-        """Of each format, as the manifest has them."""
+        """Return the precisions of each format, as the manifest has them."""
         return {
-            name: tuple(each for each in FORMATS[name].files if each in ("float32", self.quantize))
+            name: tuple(
+                precision for precision in FORMATS[name].files if precision in ("float32", self.quantize)
+            )
             for name in FORMATS
             if name in self.formats
         }
@@ -53,7 +64,7 @@ class ExportRequest:
 
 @dataclass(frozen=True)
 class Origin:
-    """What a model does not know of itself; None is what nobody knows."""
+    """The origin of a model, which its file does not hold; None is unknown."""
 
     corpus: str | None
     pairs: Pairs | None

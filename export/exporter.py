@@ -1,4 +1,4 @@
-"""A model as a version directory: the formats asked for, held against the model before it appears."""
+"""A model as a version directory: the requested formats, compared with the model before it appears."""
 
 import gc
 import time
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from export.artifact.checksums import sums
+from export.artifact.checksums import checksums
 from export.artifact.golden import Golden, golden_lines
 from export.artifact.layout import GOLDEN, MANIFEST, TOKENIZER
 from export.artifact.leftovers import making_alone
@@ -37,15 +37,15 @@ from keras_transformer.memory import give_back
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
 
-ASKED = 16  # golden sentences for each float32 runtime before the version appears; `verify` asks all
+CHECKED_SENTENCES = 16  # for each float32 runtime before the version appears; `verify` takes all
 MADE_WITH = ("keras", "tensorflow", "tensorflow-text", "onnx", "onnxruntime", "tf2onnx", "ctranslate2",
              "sentencepiece", "numpy")  # fmt: skip
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 class ExportError(ValueError):
-    """A model that is not exported as asked, and why."""
+    """A model that cannot be exported as requested; the message says why."""
 
 
 def export_version(
@@ -54,11 +54,25 @@ def export_version(
     request: ExportRequest,
     sentences: Chosen,
     origin: Origin,
-    tell: Tell,
+    notify: Notify,
 ) -> Version:
-    """Writes a directory that is not there yet: whole, or not at all.
+    """Write a version directory: whole, or not at all.
 
-    What it holds is float32, and int8 beside it if that is asked for.
+    Args:
+        model: a model with a tokenizer; it is exported in float32, and in int8 besides if requested.
+        output: the directory, which must not exist.
+        request: the formats.
+        sentences: the golden sentences, and those to calibrate int8 on.
+        origin: what the model does not know of itself.
+        notify: is called with each line of progress.
+
+    Returns:
+        The version, as it is read from the directory.
+
+    Raises:
+        ExportError: there is no tokenizer or no sentence, a file could not be written, or a runtime breaks a
+            promise.
+        FileExistsError: the directory exists.
     """
     tokenizer = model.tokenizer
     if tokenizer is None:
@@ -69,35 +83,35 @@ def export_version(
     if model.dtype_policy.name != "float32":
         model = model.with_policy("float32")
     with making_alone(output) as directory:
-        tell(f"translating {len(sentences.golden):,} golden sentences ...")
+        notify(f"translating {len(sentences.golden):,} golden sentences ...")
         golden = golden_answers(model, tokenizer, sentences.golden)
         _forget()
         (directory / GOLDEN).write_bytes(golden_lines(golden))
         tokenizer.save(directory / TOKENIZER)
-        calibration = [each.source for each in sentences.calibration]
+        calibration = [sentence.source for sentence in sentences.calibration]
         for step in write_steps(request, tokenizer, calibration):
-            _run(step, model, directory, tell)
+            _run(step, model, directory, notify)
         _remove_empty_folders(directory)
         manifest = _manifest(model, tokenizer, request, golden, origin, directory)
         (directory / MANIFEST).write_bytes(manifest.content())
-        version = _agreed(open_version(directory), tell)
+        version = _agreed(open_version(directory), notify)
         (directory / MANIFEST).write_bytes(version.manifest.content())
     return replace(version, directory=output)
 
 
-def _run(step: WriteStep, model: TranslationModel, directory: Path, tell: Tell) -> None:
+def _run(step: WriteStep, model: TranslationModel, directory: Path, notify: Notify) -> None:
     before, begun = _bytes(directory), time.monotonic()
-    tell(f"writing {step.name} ...")
+    notify(f"writing {step.name} ...")
     try:
         step.write(model, directory)
     except tf.errors.OpError as error:  # how TensorFlow says that a file cannot be written
         raise ExportError(f"{step.name} could not be written: {error.message}") from error
     _forget()
-    tell(f"  {(_bytes(directory) - before) / 1e6:.1f} MB in {time.monotonic() - begun:.1f} s")
+    notify(f"  {(_bytes(directory) - before) / 1e6:.1f} MB in {time.monotonic() - begun:.1f} s")
 
 
 def _forget() -> None:
-    """TensorFlow's graphs are large, and refer to themselves."""
+    """Free TensorFlow's graphs, which are large and refer to themselves."""
     gc.collect()
     give_back()
 
@@ -107,7 +121,7 @@ def _bytes(directory: Path) -> int:
 
 
 def _remove_empty_folders(directory: Path) -> None:
-    """TensorFlow leaves one; neither an archive nor an object store would keep it."""
+    """Remove empty folders, such as TensorFlow's assets: archives and object stores would drop them."""
     for folder in sorted(filter(Path.is_dir, directory.rglob("*")), reverse=True):
         if not any(folder.iterdir()):
             folder.rmdir()
@@ -121,7 +135,7 @@ def _manifest(
     origin: Origin,
     directory: Path,
 ) -> Manifest:
-    files = sums(directory)
+    files = checksums(directory)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Manifest(
         format=FORMAT,
@@ -149,26 +163,26 @@ def _manifest(
     )
 
 
-def _agreed(version: Version, tell: Tell) -> Version:
-    """With what the runtimes say to some golden sentences; if one breaks a promise, there is no version."""
-    found = certificate(version, tell, at_float32=ASKED)
-    if found.broken:
-        raise ExportError(f"nothing was written, since a promise would be broken: {'; '.join(found.broken)}")
-    quality = replace(version.manifest.quality, agreement=found.rows)
+def _agreed(version: Version, notify: Notify) -> Version:
+    """Return the version with the certificate of some golden sentences; raise if it breaks a promise."""
+    result = certificate(version, notify, at_float32=CHECKED_SENTENCES)
+    if result.broken:
+        raise ExportError(f"nothing was written, since a promise would be broken: {'; '.join(result.broken)}")
+    quality = replace(version.manifest.quality, agreement=result.rows)
     return replace(version, manifest=replace(version.manifest, quality=quality))
 
 
 def _scores(golden: Sequence[Golden]) -> tuple[Scored, ...]:
-    known = [each for each in golden if each.reference is not None]
+    known = [sentence for sentence in golden if sentence.reference is not None]
     if not known:
         return ()
     from keras_transformer.evaluation.scores import score  # noqa: PLC0415 (sacreBLEU is for references alone)
 
-    found = score([each.target for each in known], [each.reference or "" for each in known])
-    return tuple(Scored(**each.as_dict()) for each in found)
+    scores = score([sentence.target for sentence in known], [sentence.reference or "" for sentence in known])
+    return tuple(Scored(**metric.as_dict()) for metric in scores)
 
 
 def _versions() -> dict[str, str]:
-    installed = {each.name.lower(): each.version for each in distributions()}
+    installed = {package.name.lower(): package.version for package in distributions()}
     others = {name: installed[name] for name in MADE_WITH if name in installed}
     return {"keras_transformer": __version__, **others}

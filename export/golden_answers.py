@@ -1,4 +1,4 @@
-"""What the model says to the golden sentences.
+"""The answers of the model to the golden sentences.
 
 B batch, S source length, T target length, V target vocabulary.
 """
@@ -12,7 +12,7 @@ from export.artifact.golden import Golden
 from export.golden_sentences import SourceSentence
 from keras_transformer.decoding.traced_search import Loop, Search, search_traced
 from keras_transformer.models.translation import TranslationModel
-from keras_transformer.text.buckets import padded
+from keras_transformer.text.padding import padded
 from keras_transformer.text.tokenizer import Tokenizer
 
 ROWS = 8
@@ -24,45 +24,52 @@ Rows = Sequence[Sequence[int]]
 def golden_answers(
     model: TranslationModel, tokenizer: Tokenizer, sentences: Sequence[SourceSentence]
 ) -> list[Golden]:
-    """The greedy answers of a float32 model, with their scores, and how near they came to being others.
+    """Translate sentences greedily.
 
-    None of the sentences is blank: to these there is no answer.
+    Args:
+        model: a model in float32.
+        tokenizer: its tokenizer.
+        sentences: the sentences, none of them blank.
+
+    Returns:
+        The answers with their scores and margins, in this order.
     """
     longest = model.network.max_length
-    rows = tokenizer.encode_source([each.source for each in sentences], longest)
+    rows = tokenizer.encode_source([sentence.source for sentence in sentences], longest)
     search = Search(tokenizer.bos_id, tokenizer.eos_id)
-    said = [ids for (ids,) in search_traced(model, rows, search, longest, batch_tokens=BATCH_TOKENS)]
-    model.derived.drop(Loop, search)  # its graphs are large, and nobody asks it again
-    texts = tokenizer.decode_target(said)
-    figures = _figures(model, rows, said, tokenizer.bos_id)
+    answers = [ids for (ids,) in search_traced(model, rows, search, longest, batch_tokens=BATCH_TOKENS)]
+    model.derived.drop(Loop, search)  # its graphs are large, and not needed again
+    texts = tokenizer.decode_target(answers)
+    figures = _figures(model, rows, answers, tokenizer.bos_id)
     return [
-        Golden(each.source, tuple(row), text, tuple(ids), *figure, each.reference)
-        for each, row, text, ids, figure in zip(sentences, rows, texts, said, figures, strict=True)
+        Golden(sentence.source, tuple(row), text, tuple(ids), *figure, sentence.reference)
+        for sentence, row, text, ids, figure in zip(sentences, rows, texts, answers, figures, strict=True)
     ]
 
 
-def _figures(model: TranslationModel, rows: Rows, said: Rows, start_id: int) -> list[tuple[float, float]]:
-    """Of each answer its score and its margin, from one look at all of its steps together."""
+def _figures(model: TranslationModel, rows: Rows, answers: Rows, start_id: int) -> list[tuple[float, float]]:
+    """Return the score and the margin of each answer, from one pass over all of its tokens."""
 
-    def look(source: Any, given: Any, labels: Any) -> Any:
+    def measured(source: Any, target: Any, labels: Any) -> Any:
         """(B, S), (B, T), (B, T) -> scores (B,), margins (B,)."""
-        logits, _ = model.attend({"source": source, "target": given})
-        there = labels != 0
+        logits, _ = model.attend({"source": source, "target": target})
+        is_token = labels != 0
         log_probs = tf.gather(tf.nn.log_softmax(logits), labels, batch_dims=2)
-        total = tf.reduce_sum(tf.where(there, log_probs, 0.0), axis=1)
+        total = tf.reduce_sum(tf.where(is_token, log_probs, 0.0), axis=1)
         first, second = tf.unstack(tf.math.top_k(logits, 2).values, axis=-1)
-        margins = tf.where(there, first - second, float("inf"))
-        return total / tf.reduce_sum(tf.cast(there, tf.float32), axis=1), tf.reduce_min(margins, axis=1)
+        margins = tf.where(is_token, first - second, float("inf"))
+        return total / tf.reduce_sum(tf.cast(is_token, tf.float32), axis=1), tf.reduce_min(margins, axis=1)
 
     ids = tf.TensorSpec((None, None), tf.int32)
-    run = tf.function(look, input_signature=[ids, ids, ids], autograph=False)
+    run = tf.function(measured, input_signature=[ids, ids, ids], autograph=False)
     figures: dict[int, tuple[float, float]] = {}
-    order = sorted(range(len(rows)), key=lambda place: [len(said[place]), len(rows[place])])
+    order = sorted(range(len(rows)), key=lambda index: [len(answers[index]), len(rows[index])])
     for first in range(0, len(order), ROWS):
-        places = order[first : first + ROWS]
-        sources, answers = [rows[place] for place in places], [said[place] for place in places]
-        given = [[start_id, *answer[:-1]] for answer in answers]
-        found = run(*(padded(each, max(map(len, each))) for each in (sources, given, answers)))
-        for place, score, margin in zip(places, *(part.numpy().tolist() for part in found), strict=True):
-            figures[place] = (score, margin)
-    return [figures[place] for place in range(len(rows))]
+        indices = order[first : first + ROWS]
+        labels = [answers[index] for index in indices]
+        target = [[start_id, *answer[:-1]] for answer in labels]
+        source = [rows[index] for index in indices]
+        outputs = run(*(padded(ids) for ids in (source, target, labels)))
+        for index, score, margin in zip(indices, *(part.numpy().tolist() for part in outputs), strict=True):
+            figures[index] = (score, margin)
+    return [figures[index] for index in range(len(rows))]

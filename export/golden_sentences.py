@@ -1,4 +1,4 @@
-"""Which of the given sentences become golden, and which ones int8 is calibrated on: others, if there are."""
+"""The choice of golden sentences, and of others, if there are enough, to calibrate int8 on."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
@@ -11,31 +11,39 @@ Item = TypeVar("Item")
 
 
 class SourceSentence(NamedTuple):
-    """A text, and a right translation if one is known."""
+    """A text, and its reference translation if one is known."""
 
     source: str
     reference: str | None = None
 
 
 class Chosen(NamedTuple):
-    """What an export needs of sentences."""
+    """The sentences of an export."""
 
     golden: list[SourceSentence]
     calibration: list[SourceSentence]
 
 
 def chosen(sentences: Iterable[SourceSentence], count: int, tokenizer: Tokenizer) -> Chosen:
-    """`count` golden ones, or all. One that says nothing to the model has no answer, and is left out."""
-    given = list(sentences)
-    encoded = tokenizer.encode_source([each.source for each in given])
-    told = [each for each, ids in zip(given, encoded, strict=True) if ids != [tokenizer.eos_id]]
-    golden = evenly(told, count)
+    """Choose golden sentences, and those to calibrate on.
+
+    Args:
+        sentences: the candidates. Those of no tokens have no answer, and are left out.
+        count: how many become golden; fewer if there are fewer.
+        tokenizer: the model's tokenizer.
+    """
+    candidates = list(sentences)
+    encoded = tokenizer.encode_source([sentence.source for sentence in candidates])
+    usable = [
+        sentence for sentence, ids in zip(candidates, encoded, strict=True) if ids != [tokenizer.eos_id]
+    ]
+    golden = evenly(usable, count)
     taken = set(golden)
-    others = [each for each in told if each not in taken]
-    return Chosen(golden, evenly(others if len(others) >= CALIBRATION else told, CALIBRATION))
+    others = [sentence for sentence in usable if sentence not in taken]
+    return Chosen(golden, evenly(others if len(others) >= CALIBRATION else usable, CALIBRATION))
 
 
 def evenly(items: Sequence[Item], count: int) -> list[Item]:
-    """So many of them at even distances, or all."""
-    kept = min(count, len(items))
-    return [items[place * len(items) // kept] for place in range(kept)]
+    """Return `count` items at even distances, or all."""
+    count = min(count, len(items))
+    return [items[index * len(items) // count] for index in range(count)]

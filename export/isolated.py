@@ -1,4 +1,4 @@
-"""A runtime asked in a process of its own: two of them in one process have blocked each other for good.
+"""A runtime in a process of its own: two of them in one process have deadlocked.
 
 As a program it reads a question from standard input and prints the answers, both as JSON.
 """
@@ -19,7 +19,7 @@ from export.formats.registry import open_runtime
 from keras_transformer.text.tokenizer import Tokenizer
 
 THREADS = 1
-MOST_SECONDS = 3600.0  # what is not done by then never will be
+TIMEOUT_SECONDS = 3600.0  # a runtime that takes longer hangs
 _LAST_LINES = 5
 
 #: One thread for each library that counts them itself.
@@ -32,11 +32,11 @@ _SETTINGS = {
 
 
 class ReplyError(RuntimeError):
-    """A runtime that could not be asked, and why."""
+    """A runtime that gave no answers; the message says why."""
 
 
 class Reply(NamedTuple):
-    """What came of it."""
+    """The answers of a runtime."""
 
     ids: list[list[int]] | None  # the answers, of a runtime that takes ids
     texts: list[str] | None  # the translations from text to text, of one that has its tokenizer inside
@@ -51,7 +51,21 @@ def ask(
     rows: Sequence[Sequence[int]],
     texts: Sequence[str],
 ) -> Reply:
-    """The answers to rows of source ids, and to their texts. However this ends, its process ends with it."""
+    """Translate in a process of its own, which ends with this call however it ends.
+
+    Args:
+        name: the runtime.
+        directory: the version directory.
+        max_length: the maximum number of tokens of a source and of an answer.
+        rows: source ids.
+        texts: the same sources as text.
+
+    Returns:
+        The answers.
+
+    Raises:
+        ReplyError: the process failed, took too long, or gave another number of answers.
+    """
     question = {
         "name": name,
         "directory": str(directory),
@@ -65,24 +79,24 @@ def ask(
             input=json.dumps(question).encode(),
             capture_output=True,
             env={**os.environ, **_SETTINGS},
-            timeout=MOST_SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ReplyError(f"{name} gave no answer for {MOST_SECONDS:,.0f} seconds, and was ended") from None
+        raise ReplyError(f"{name} gave no answer for {TIMEOUT_SECONDS:,.0f} seconds, and was ended") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
-        raise ReplyError(f"{name} failed with status {done.returncode}: " + " | ".join(said))
-    found = json.loads(done.stdout)
-    if "error" in found:
-        raise ReplyError(found["error"])
-    if len(found["scores"]) != len(rows):
-        raise ReplyError(f"{name} gave {len(found['scores'])} answers to {len(rows)} sentences")
-    return Reply(**found)
+        last_lines = done.stderr.decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
+        raise ReplyError(f"{name} failed with status {done.returncode}: " + " | ".join(last_lines))
+    reply = json.loads(done.stdout)
+    if "error" in reply:
+        raise ReplyError(reply["error"])
+    if len(reply["scores"]) != len(rows):
+        raise ReplyError(f"{name} gave {len(reply['scores'])} answers to {len(rows)} sentences")
+    return Reply(**reply)
 
 
 def main() -> None:
-    """Ask, in this process; what libraries print goes to stderr, and stdout has the answers alone."""
+    """Answer the question on stdin. Output of libraries goes to stderr; stdout has the answers alone."""
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)
         json.dump(_answered(json.load(sys.stdin)), out)
@@ -103,16 +117,16 @@ def _answered(question: dict[str, Any]) -> dict[str, Any]:
     return {"ids": ids, "texts": texts, "scores": scores, "seconds": seconds}
 
 
-def _by_text(runtime: TextRuntime, given: list[str]) -> dict[str, Any]:
-    answers, seconds = _timed(runtime.translate, given)
+def _by_text(runtime: TextRuntime, items: list[str]) -> dict[str, Any]:
+    answers, seconds = _timed(runtime.translate, items)
     texts, scores = [text for text, _ in answers], [score for _, score in answers]
     return {"ids": None, "texts": texts, "scores": scores, "seconds": seconds}
 
 
-def _timed(translate: Callable[[list[Any]], list[Any]], given: list[Any]) -> tuple[list[Any], float]:
-    translate(given[:1])  # the first call builds what it needs
+def _timed(translate: Callable[[list[Any]], list[Any]], items: list[Any]) -> tuple[list[Any], float]:
+    translate(items[:1])  # the first call builds what it needs
     begun = time.monotonic()
-    answers = translate(given)
+    answers = translate(items)
     return answers, time.monotonic() - begun
 
 

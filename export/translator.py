@@ -18,9 +18,9 @@ class Translated(NamedTuple):
 
 
 def lightest(version: Version) -> RuntimeName:
-    """The first of the version's runtimes whose library is installed; if none is, the first."""
-    runtimes = [each for each in version.manifest.runtimes if each.takes_ids]
-    return next((each for each in runtimes if installed(each.library)), runtimes[0])
+    """Return the first of the version's runtimes whose library is installed; if none is, the first."""
+    runtimes = [runtime for runtime in version.manifest.runtimes if runtime.takes_ids]
+    return next((runtime for runtime in runtimes if installed(runtime.library)), runtimes[0])
 
 
 class Translator:
@@ -34,10 +34,10 @@ class Translator:
         )
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:
-        """In the order given. A text that says nothing has an answer of no tokens."""
+        """Translate texts, in the order given. A text of no tokens has an answer of no tokens."""
         answers = self._runtime.translate_ids(self._tokenizer.encode_source(texts, self._longest))
-        said = self._tokenizer.decode_target([answer.ids for answer in answers])
+        translations = self._tokenizer.decode_target([answer.ids for answer in answers])
         return [
             Translated(text, len(answer.ids), answer.score)
-            for text, answer in zip(said, answers, strict=True)
+            for text, answer in zip(translations, answers, strict=True)
         ]

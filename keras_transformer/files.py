@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -68,8 +68,13 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Bytes into a file, all of them or none."""
-    with replacing(path) as beside:
-        beside.write_bytes(content)
+    write_pieces(path, [content])
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write pieces into a file as they come: all of them, or none."""
+    with replacing(path) as temp_path, temp_path.open("wb") as file:
+        file.writelines(pieces)
 
 
 class Synced:

@@ -1,4 +1,4 @@
-"""Settings: a frozen dataclass that is read from a dictionary and tells what is wrong with its values.
+"""Settings: a frozen dataclass that is read from a dictionary and reports every wrong value.
 
 Runs store their recipe in run.json and recipe.json; .keras files store the configuration of the loss and of
 the schedule. Their readers pass the content through `current_names`. Nothing writes a former name.
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
-#: Of options of training in files of earlier versions, and their current names.
+#: The former names of training options, in files of earlier versions, and their current names.
 FORMER_NAMES = {
     "accumulate": "gradient_accumulation_steps",
     "average": "ema_decay",
@@ -26,11 +26,15 @@ FORMER_NAMES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What Network and Recipe share. A value of another type is a problem like any other."""
+    """The base class of Network and Recipe. A value of another type is a problem like any other."""
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """From what as_dict gave; a name that there is not is refused."""
+        """Create settings from what `as_dict` gave.
+
+        Raises:
+            ValueError: a name is unknown, or a value out of range.
+        """
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(values) - set(known))
         if unknown:
@@ -39,7 +43,7 @@ class Settings:
         return cls(**values)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields for JSON."""
         return asdict(self)
 
     def _not_whole(self, minimum: int, *names: str, maximum: int | None = None) -> list[str]:

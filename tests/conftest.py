@@ -1,16 +1,17 @@
-"""What every test shares: quiet libraries, a disk that fills up, and a browser."""
+"""What every test shares: quiet libraries, a disk that fills up, small versions, and a browser."""
 
 import os
 import resource
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 import hypothesis
 import pytest
 
 from tests.browser import NAMES, Browser, Page
-from tests.needed import program
+from tests.support.needed import program
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests ask ONNX Runtime without any code of ours between
@@ -34,6 +35,26 @@ def disk_of() -> Callable[[int], AbstractContextManager[None]]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
     return limited
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """models/fr-en/1, float32 and int8."""
+    from tests.support.versions.small_model import exported, small_model
+
+    directory = tmp_path_factory.mktemp("serving") / "models" / "fr-en" / "1"
+    exported(small_model(), directory, "onnx", quantize="int8")
+    return directory
+
+
+@pytest.fixture(scope="session")
+def another(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same network with other weights, float32: what it says is not what the other one says."""
+    from tests.support.versions.small_model import exported, small_model
+
+    directory = tmp_path_factory.mktemp("another") / "fr-en" / "2"
+    exported(small_model(seed=5), directory, "onnx")
+    return directory
 
 
 @pytest.fixture(scope="session")

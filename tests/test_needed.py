@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.needed import REMEDIES
+from tests.support.needed import REMEDIES
 
 ROOT = Path(__file__).parents[1]
 TESTS = {  # and what each of them needs

@@ -46,7 +46,7 @@ def export_untrained(preset: str, directory: Path, formats: tuple[str, ...]) -> 
     origin = Origin("nothing", Pairs(sentence_count, sentence_count), lengths)
     request = ExportRequest(formats, quantize="int8")
     export_version(
-        model, directory, request, Chosen(sentences, sentences[:32]), origin, tell=lambda line: None
+        model, directory, request, Chosen(sentences, sentences[:32]), origin, notify=lambda line: None
     )
 
 
@@ -71,7 +71,7 @@ def _around_the_end(model: Any, sources: list[list[int]], inverse: Any) -> tuple
     """-> of each token: the state it comes from, the logit that the end should have, and what it counts."""
     from keras_transformer.decoding.traced_search import Search
     from keras_transformer.models.translate import search_ids
-    from keras_transformer.text.buckets import padded
+    from keras_transformer.text.padding import padded
     from keras_transformer.training.data.dataset import shifted
 
     lengths = np.array([len(source) for source in sources])

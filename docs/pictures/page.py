@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from tests.browser import NAMES, Browser, Page
-from tests.serving.process import serving_both
-from tests.serving.web.site import opened, translated, until_told
+from tests.support.serving.serve_process import serving_both
+from tests.support.serving.web_page import opened, translated, until_told
 
 HERE = Path(__file__).parent
 

@@ -1,4 +1,4 @@
-"""The files of a directory with their sizes and sums, and all that differs from what was written of them."""
+"""The files of a directory with their sizes and checksums, and their differences from a manifest."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ MAX_ENTRIES = 10_000  # files and folders of a version directory
 
 
 class NotReadableError(OSError):
-    """A file that is not read; the message says what it must be, and what it is."""
+    """A file that is refused unread; the message says what it must be, and what it is."""
 
 
 class TooManyEntriesError(OSError):
@@ -23,8 +23,8 @@ class TooManyEntriesError(OSError):
 
 
 @dataclass(frozen=True)
-class Sum:
-    """Of one file."""
+class Checksum:
+    """Checksum and size of one file."""
 
     sha256: str
     bytes: Large
@@ -34,14 +34,14 @@ class Sum:
             raise ValueError(f"sha256 must be 64 digits of 0-9a-f; got {self.sha256!r}")
 
     @classmethod
-    def of(cls, path: Path) -> "Sum":
-        """As it lies there."""
+    def of(cls, path: Path) -> "Checksum":
+        """Read the checksum of a file."""
         with open_regular(path) as file:
             return cls.read(file)
 
     @classmethod
-    def read(cls, file: BufferedReader) -> "Sum":
-        """Of an open file, from its beginning."""
+    def read(cls, file: BufferedReader) -> "Checksum":
+        """Read the checksum of an open file, from its beginning."""
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return cls(digest, _size(file))
 
@@ -91,7 +91,7 @@ def read_regular(path: Path, max_bytes: int) -> bytes:
 
 
 def entries(directory: Path) -> Iterator[os.DirEntry[str]]:
-    """Every file, folder and link below a directory; what is behind a link is not.
+    """Yield every file, folder and link below a directory. Links are not followed.
 
     Args:
         directory: where to look. A folder that cannot be read counts as empty.
@@ -118,14 +118,14 @@ def entries(directory: Path) -> Iterator[os.DirEntry[str]]:
                 yield entry
 
 
-def sums(directory: Path) -> dict[str, Sum]:
-    """Of every file below, by its path with slashes."""
+def checksums(directory: Path) -> dict[str, Checksum]:
+    """Return the checksum of every file below a directory, by its path with slashes."""
     files = (name for name in sorted(_names(directory)) if (directory / name).is_file())
-    return {name: Sum.of(directory / name) for name in files}
+    return {name: Checksum.of(directory / name) for name in files}
 
 
 def path_problem(name: str) -> str | None:
-    """Why this cannot be the path of a file inside; such a path is never looked at."""
+    """Return why this cannot be the path of a file inside, or None. Such a path is never opened."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
         return "a path must stay inside the directory: it is relative, with slashes, and has no .."
@@ -134,11 +134,22 @@ def path_problem(name: str) -> str | None:
     return None
 
 
-def differences(directory: Path, expected: Mapping[str, Sum], besides: str) -> list[str]:
-    """A line for each file that is missing, is another, or is there besides; `besides` is expected, too."""
+def differences(directory: Path, expected: Mapping[str, Checksum], besides: str) -> list[str]:
+    """Compare a directory with its checksums.
+
+    Args:
+        directory: the directory.
+        expected: the checksums by path.
+        besides: a further file that is expected, the manifest.
+
+    Returns:
+        A line for each file that is missing, changed or unexpected.
+    """
     known = {besides, *expected}
     folders = {str(folder) for name in known for folder in PurePosixPath(name).parents}
-    problems = [problem for name, each in expected.items() if (problem := _difference(directory, name, each))]
+    problems = [
+        problem for name, checksum in expected.items() if (problem := _difference(directory, name, checksum))
+    ]
     try:
         extra = sorted(set(_names(directory)) - known - folders)
     except TooManyEntriesError as error:
@@ -146,7 +157,7 @@ def differences(directory: Path, expected: Mapping[str, Sum], besides: str) -> l
     return problems + [f"{name}: it is not in the manifest; remove it" for name in extra]
 
 
-def _difference(directory: Path, name: str, expected: Sum) -> str | None:
+def _difference(directory: Path, name: str, expected: Checksum) -> str | None:
     path = Path(os.path.realpath(directory / name))
     if not path.is_relative_to(os.path.realpath(directory)):
         return f"{name}: it is a link that leaves the directory; put the file itself there"
@@ -154,19 +165,19 @@ def _difference(directory: Path, name: str, expected: Sum) -> str | None:
         with open_regular(path) as file:
             if (size := _size(file)) != expected.bytes:
                 return f"{name}: it has {size:,} bytes, not {expected.bytes:,}; {AGAIN}"
-            there = Sum.read(file)
+            actual = Checksum.read(file)
     except (FileNotFoundError, NotADirectoryError):
         return f"{name}: it is missing; {AGAIN}"
     except NotReadableError as error:
         return f"{name}: {error}; {AGAIN}"
-    if there.sha256 != expected.sha256:
-        return f"{name}: its sha256 is {there.sha256[:12]}..., not {expected.sha256[:12]}...; {AGAIN}"
+    if actual.sha256 != expected.sha256:
+        return f"{name}: its sha256 is {actual.sha256[:12]}..., not {expected.sha256[:12]}...; {AGAIN}"
     return None
 
 
-def _check_regular(found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = "a directory" if stat.S_ISDIR(found.st_mode) else "neither file nor directory"
+def _check_regular(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "neither file nor directory"
         raise NotReadableError(f"it must be a file, and is {kind}")
 
 
@@ -175,6 +186,6 @@ def _size(file: BufferedReader) -> int:
 
 
 def _names(directory: Path) -> Iterator[str]:
-    """The paths of all entries, with slashes."""
+    """Yield the paths of all entries, with slashes."""
     for entry in entries(directory):
         yield Path(entry.path).relative_to(directory).as_posix()

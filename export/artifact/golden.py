@@ -1,4 +1,4 @@
-"""Golden sentences: what the trained model says, token by token, for every runtime to be held against."""
+"""Golden sentences: answers of the trained model, token by token, that every runtime must give."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ NEAR_TIE = 1e-4  # of two logits: less apart, and another runtime's rounding may
 
 
 class GoldenError(ValueError):
-    """What is wrong with golden sentences, a line each, beginning with where."""
+    """Golden sentences that are refused: a line for each problem, which begins with its position."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -32,17 +32,23 @@ class Golden:
 
     @property
     def near_tie(self) -> bool:
-        """The model itself could hardly decide."""
+        """Whether two tokens were almost equally likely for the model."""
         return self.margin < NEAR_TIE
 
 
 def golden_lines(sentences: Iterable[Golden]) -> bytes:
-    """The bytes of golden.jsonl."""
-    return b"".join(json.dumps(asdict(each), ensure_ascii=False).encode() + b"\n" for each in sentences)
+    """Return the bytes of golden.jsonl."""
+    return b"".join(
+        json.dumps(asdict(sentence), ensure_ascii=False).encode() + b"\n" for sentence in sentences
+    )
 
 
 def read_golden(content: bytes) -> tuple[Golden, ...]:
-    """What golden_lines wrote. Only a line feed ends a line: there are more signs for it in a sentence."""
+    """Read what golden_lines wrote. Only a line feed ends a line: a sentence may have other line separators.
+
+    Raises:
+        GoldenError: there is no sentence, or a line is damaged.
+    """
     if not content:
         raise GoldenError([": there is no sentence in it"])
     sentences, problems = [], []
@@ -57,21 +63,25 @@ def read_golden(content: bytes) -> tuple[Golden, ...]:
 
 
 def check_tokenized(sentences: Sequence[Golden], tokenizer: Tokenizer, max_length: int) -> None:
-    """Texts and ids are each other's, under this tokenizer: it is the one that they were written with."""
+    """Check that texts and ids agree under a tokenizer, the one that they were written with.
+
+    Raises:
+        GoldenError: they do not; every sentence is named.
+    """
     problems = list(_otherwise_tokenized(sentences, tokenizer, max_length))
     if problems:
         raise GoldenError(problems)
 
 
 def _otherwise_tokenized(sentences: Sequence[Golden], tokenizer: Tokenizer, max_length: int) -> Iterator[str]:
-    encoded = tokenizer.encode_source([each.source for each in sentences], max_length)
-    for number, (each, ids) in enumerate(zip(sentences, encoded, strict=True), 1):
-        if each.source_ids != tuple(ids):
+    encoded = tokenizer.encode_source([sentence.source for sentence in sentences], max_length)
+    for number, (sentence, ids) in enumerate(zip(sentences, encoded, strict=True), 1):
+        if sentence.source_ids != tuple(ids):
             yield f", line {number}: source_ids are not what the tokenizer makes of its source"
         try:
-            (target,) = tokenizer.decode_target([each.target_ids])
+            (target,) = tokenizer.decode_target([sentence.target_ids])
         except ValueError as error:
             yield f", line {number}: target_ids: {error}"
         else:
-            if each.target != target:
+            if sentence.target != target:
                 yield f", line {number}: target_ids are not the tokenizer's for its target"

@@ -1,4 +1,4 @@
-"""Where everything lies in a version directory."""
+"""The names of files and folders in a version directory."""
 
 MANIFEST = "manifest.json"
 GOLDEN = "golden.jsonl"

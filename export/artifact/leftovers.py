@@ -1,4 +1,4 @@
-"""What a killed export leaves: a hidden directory beside the one it was making. The next one removes it.
+"""The hidden directory of a killed export, next to the one it was making. The next export removes it.
 
 An export of any name in the same directory does so. In the hidden directory lies a file that its writer has
 locked, and the system releases the lock with the process: it tells what is left from what is still written.
@@ -38,19 +38,19 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _left_in(folder: Path) -> list[Path]:
-    """The hidden directories of exports in this one, of killed ones and of those at work."""
+    """Return the hidden directories of exports in a folder, killed or running."""
     with suppress(OSError):  # not there yet
         return [path for path in folder.iterdir() if _is_of_an_export(path)]
     return []
 
 
 def _is_of_an_export(path: Path) -> bool:
-    """Whether there is nothing else in it than what an export makes."""
+    """Return whether a directory holds nothing but what an export makes."""
     named = HIDDEN.fullmatch(path.name)
     if not named or path.is_symlink():
         return False
     with suppress(OSError):  # no directory, or another user's
-        names = {each.name for each in path.iterdir()} - {LOCK}
+        names = {entry.name for entry in path.iterdir()} - {LOCK}
         return (path / LOCK).is_file() and all(name.startswith(named["name"]) for name in names)
     return False
 

@@ -1,6 +1,6 @@
-"""A version directory as it is read: everything is checked before anything of it is loaded.
+"""Reading a version directory: everything is checked before anything is loaded.
 
-No framework is needed for it: a server on ONNX Runtime reads it as `translate` does.
+This needs no framework: a server on ONNX Runtime reads it as `translate` does.
 """
 
 import json
@@ -11,7 +11,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from export.artifact.checksums import AGAIN, NotReadableError, Sum, differences, path_problem, read_regular
+from export.artifact.checksums import (
+    AGAIN,
+    Checksum,
+    NotReadableError,
+    differences,
+    path_problem,
+    read_regular,
+)
 from export.artifact.golden import Golden, GoldenError, check_tokenized, read_golden
 from export.artifact.layout import CTRANSLATE2, GOLDEN, MANIFEST, ONNX, TOKENIZER
 from export.artifact.quality_card import QualityCard
@@ -23,26 +30,26 @@ from keras_transformer.text.lengths import longest_answer
 from keras_transformer.text.tokenizer import Tokenizer
 
 FORMAT = 1
-MOST_TOLD = 20  # problems
+MAX_SHOWN = 20  # problems
 MAX_MANIFEST_BYTES = 2**20  # a SavedModel of many files has 20,000
 MAX_LANGUAGE = 100  # characters: RFC 5646 has room for any tag in 35
 
 
 class VersionError(ValueError):
-    """A directory that is no version as it was exported: every problem, with what to do."""
+    """A directory that is not a version as it was exported: every problem, with what to do."""
 
     def __init__(self, directory: Path, problems: list[str]) -> None:
         self.problems = problems
-        self.first = problems[:MOST_TOLD]  # with the number of the others
-        if len(problems) > MOST_TOLD:
-            self.first.append(f"and {len(problems) - MOST_TOLD:,} problems more")
+        self.first = problems[:MAX_SHOWN]  # with the number of the others
+        if len(problems) > MAX_SHOWN:
+            self.first.append(f"and {len(problems) - MAX_SHOWN:,} problems more")
         lines = "".join(f"\n  {problem}" for problem in self.first)
         super().__init__(f"{directory} cannot be used as an exported version:{lines}")
 
 
 @dataclass(frozen=True)
 class Languages:
-    """As the tokenizer has them; empty if nobody said."""
+    """The languages of the tokenizer; empty if unknown."""
 
     source: str
     target: str
@@ -57,7 +64,7 @@ class Languages:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """How many ids each side has; a joint one is the same for both."""
+    """The number of ids of each side, and whether they share a vocabulary."""
 
     source: int
     target: int
@@ -66,7 +73,7 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The decoder begins with start; a source ends with end, and so does an answer."""
+    """The special ids: the decoder begins with start; sources and answers end with end."""
 
     padding: int
     start: int
@@ -75,7 +82,7 @@ class SpecialIds:
 
 @dataclass(frozen=True)
 class LengthLimits:
-    """Of n source tokens an answer has answer_factor * n + answer_extra at most. A longer source is cut."""
+    """The limits of lengths: answers to n source tokens have at most answer_factor * n + answer_extra."""
 
     source_tokens: int
     target_tokens: int
@@ -84,7 +91,7 @@ class LengthLimits:
 
     @classmethod
     def of(cls, network: Network) -> "LengthLimits":
-        """What the rule in text.lengths comes to."""
+        """Return the limits of a network, by the rule in text.lengths."""
         extra = longest_answer(0)
         return cls(network.max_length, network.max_length, longest_answer(1) - extra, extra)
 
@@ -113,7 +120,7 @@ class Manifest:
     formats: dict[str, tuple[str, ...]]  # the precisions of each
     versions: dict[str, str]  # of the tools that made it
     quality: QualityCard
-    files: dict[str, Sum]  # all but the manifest
+    files: dict[str, Checksum]  # all but the manifest
 
     def __post_init__(self) -> None:
         problems = [*self._wrong_values(), *self._wrong_formats(), *self._wrong_files()]
@@ -122,16 +129,16 @@ class Manifest:
 
     @property
     def runtimes(self) -> list[RuntimeName]:
-        """What can be asked, the lightest first."""
-        return [each for each in RUNTIMES if each.file in self.files]
+        """The runtimes of this version, the lightest first."""
+        return [runtime for runtime in RUNTIMES if runtime.file in self.files]
 
     @property
     def digest(self) -> str:
-        """Identifies a version, since the sums of all other files are in it."""
+        """The SHA-256 of the manifest. It identifies a version, as the checksums of all files are in it."""
         return sha256(self.content()).hexdigest()
 
     def content(self) -> bytes:
-        """The bytes of the file."""
+        """Return the bytes of the file."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False).encode() + b"\n"
 
     def _wrong_values(self) -> list[str]:
@@ -187,12 +194,22 @@ class Version:
     golden: tuple[Golden, ...]
 
     def path(self, name: str) -> Path:
-        """Of a file or folder inside."""
+        """Return the path of a file or folder inside."""
         return self.directory / name
 
 
 def open_version(directory: Path) -> Version:
-    """All of it checked, or a VersionError with all that is wrong."""
+    """Read and check a version directory.
+
+    Args:
+        directory: the directory.
+
+    Returns:
+        The version.
+
+    Raises:
+        VersionError: with every problem.
+    """
     manifest = _manifest(directory)
     problems = differences(directory, manifest.files, besides=MANIFEST)
     if problems:
@@ -202,7 +219,7 @@ def open_version(directory: Path) -> Version:
 
 
 def looks_exported(path: Path) -> bool:
-    """Whether a directory is a version, or what is left of one."""
+    """Return whether a directory is a version, or the remains of one."""
     return any((path / name).exists() for name in (MANIFEST, GOLDEN, ONNX, CTRANSLATE2, "saved_model.pb"))
 
 
@@ -236,7 +253,7 @@ def _no_manifest(directory: Path) -> str:
 
 
 def _of_another_format(values: Any) -> str | None:
-    """Told alone: the rest of such a manifest means something else."""
+    """Return the problem of another format. It is reported alone: other keys may differ in meaning."""
     written = values.get("format") if isinstance(values, Mapping) else None
     if type(written) is not int or written == FORMAT:
         return None
@@ -251,7 +268,7 @@ def _of_another_format(values: Any) -> str | None:
 def _tokenizer(directory: Path, manifest: Manifest) -> Tokenizer:
     try:
         tokenizer = Tokenizer.load(directory / TOKENIZER)
-        found = {
+        actual = {
             "languages": Languages(tokenizer.source_lang, tokenizer.target_lang),
             "vocabulary": Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),
             "special_ids": SpecialIds(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id),
@@ -259,10 +276,10 @@ def _tokenizer(directory: Path, manifest: Manifest) -> Tokenizer:
     except (ValueError, OSError) as error:
         raise VersionError(directory, [f"{TOKENIZER}: {error}"]) from error
     problems = [
-        f"{TOKENIZER}: its {name} {_values(each)} are not the manifest's "
+        f"{TOKENIZER}: its {name} {_values(value)} are not the manifest's "
         f"{_values(getattr(manifest, name))}: it is of another version; {AGAIN}"
-        for name, each in found.items()
-        if each != getattr(manifest, name)
+        for name, value in actual.items()
+        if value != getattr(manifest, name)
     ]
     if problems:
         raise VersionError(directory, problems)
@@ -280,5 +297,5 @@ def _golden(directory: Path, manifest: Manifest, tokenizer: Tokenizer) -> tuple[
     return sentences
 
 
-def _values(each: Any) -> str:
-    return ", ".join(f"{name} {value}" for name, value in asdict(each).items())
+def _values(group: Any) -> str:
+    return ", ".join(f"{name} {value}" for name, value in asdict(group).items())

@@ -1,4 +1,4 @@
-"""The quality card: what a version was made of, how good, large and fast it is, and on which machine."""
+"""The quality card: corpus, scores, sizes and speed of a version, and the machine of the measurement."""
 
 import os
 import platform
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from export.artifact.checksums import Sum
+from export.artifact.checksums import Checksum
 from export.artifact.schema import Large
 from export.formats.registry import format_of
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Of the corpus: all, and those that cleaning left."""
+    """The number of pairs of the corpus, and of those that cleaning kept."""
 
     read: Large
     kept: Large
@@ -33,7 +33,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What one runtime said to golden sentences, beside what the model said: a row of the certificate."""
+    """The agreement of one runtime with the model on golden sentences: a row of the certificate."""
 
     runtime: str
     precision: str
@@ -49,7 +49,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where the speed was measured."""
+    """The machine on which the speed was measured."""
 
     processor: str
     cores: int
@@ -62,7 +62,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class QualityCard:
-    """Kept in the manifest."""
+    """The quality of a version, as the manifest has it."""
 
     corpus: str | None  # what it was trained on, as far as that is known
     pairs: Pairs | None
@@ -75,16 +75,16 @@ class QualityCard:
     date: str
 
 
-def sizes(files: Mapping[str, Sum]) -> dict[str, int]:
-    """Bytes by format."""
+def sizes(files: Mapping[str, Checksum]) -> dict[str, int]:
+    """Return the bytes of the files of each format."""
     counted: Counter[str] = Counter()
-    for name, each in files.items():
-        counted[format_of(name)] += each.bytes
+    for name, checksum in files.items():
+        counted[format_of(name)] += checksum.bytes
     return dict(counted)
 
 
 def _processor() -> str:
-    """Its name as the system tells it."""
+    """Return the name of the processor."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

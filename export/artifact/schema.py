@@ -1,6 +1,6 @@
-"""A frozen dataclass from what JSON gave: every key there, none besides, each of its type, all told at once.
+"""A frozen dataclass from parsed JSON: exactly its keys, each of its type; all problems are reported at once.
 
-A default of a field is no excuse: what a file leaves out is missing.
+Defaults of fields do not count: a key that a file leaves out is missing.
 """
 
 import json
@@ -24,7 +24,7 @@ Large = Annotated[int, MAX_LARGE]
 
 
 class RecordError(ValueError):
-    """What is wrong with a record, a line each."""
+    """JSON that does not fit a dataclass: a line for each problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -78,70 +78,70 @@ def record(kind: type[Record], values: Any) -> Record:
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in the file, or its beginning."""
+    """Return a value as JSON, shortened."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         times = Counter(name for name, _ in pairs)
         twice = min(name for name, count in times.items() if count > 1)
         raise ValueError(f"the key {shown(twice)} stands in it twice")
-    return found
+    return values
 
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def _read(kind: Any, value: Any, where: str, problems: list[str]) -> Any:
-    """The value as `kind`; what is wrong with it goes to problems, and the value is not to be used."""
+def _read(kind: Any, value: Any, path: str, problems: list[str]) -> Any:
+    """Return a value as `kind`. If that adds problems, the value must not be used."""
     origin, inside = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
-        return _fields(kind, value, where, problems)
+        return _fields(kind, value, path, problems)
     if origin is UnionType:
-        (kind,) = (each for each in inside if each is not NoneType)
-        return None if value is None else _read(kind, value, where, problems)
+        (kind,) = (member for member in inside if member is not NoneType)
+        return None if value is None else _read(kind, value, path, problems)
     if origin is dict:
-        if _is(value, dict, "an object", where, problems):
-            return {name: _read(inside[1], each, _at(where, name), problems) for name, each in value.items()}
+        if _is(value, dict, "an object", path, problems):
+            return {name: _read(inside[1], item, _at(path, name), problems) for name, item in value.items()}
         return None
     if origin is tuple:
-        if _is(value, list, "a list", where, problems):
-            each = enumerate(value)
-            return tuple(_read(inside[0], item, f"{where}[{place}]", problems) for place, item in each)
+        if _is(value, list, "a list", path, problems):
+            items = enumerate(value)
+            return tuple(_read(inside[0], item, f"{path}[{index}]", problems) for index, item in items)
         return None
     if origin is Annotated:
-        return _plain(inside[0], value, where, problems, inside[1])
-    return _plain(kind, value, where, problems)
+        return _plain(inside[0], value, path, problems, inside[1])
+    return _plain(kind, value, path, problems)
 
 
-def _plain(kind: Any, value: Any, where: str, problems: list[str], highest: int = MAX_INT) -> Any:
+def _plain(kind: Any, value: Any, path: str, problems: list[str], highest: int = MAX_INT) -> Any:
     """`highest` is that of a whole number."""
     allowed = (int, float) if kind is float else (kind,)
     if type(value) not in allowed or (type(value) is float and not math.isfinite(value)):
-        problems.append(f"{where} must be {_NOUNS[kind]}; got {shown(value)}")
+        problems.append(f"{path} must be {_NOUNS[kind]}; got {shown(value)}")
     elif kind is str and len(value) > MAX_TEXT:
-        problems.append(f"{where} must have at most {MAX_TEXT:,} characters; got {len(value):,}")
+        problems.append(f"{path} must have at most {MAX_TEXT:,} characters; got {len(value):,}")
     elif kind in (int, float):
         low, high = (0, highest) if kind is int else (-MAX_LARGE, MAX_LARGE)
         if not low <= value <= high:
-            problems.append(f"{where} must be {low} to {high}; got {shown(value)}")
+            problems.append(f"{path} must be {low} to {high}; got {shown(value)}")
     return value
 
 
-def _fields(kind: Any, values: Any, where: str, problems: list[str]) -> Any:
-    if not _is(values, dict, "an object", where, problems):
+def _fields(kind: Any, values: Any, path: str, problems: list[str]) -> Any:
+    if not _is(values, dict, "an object", path, problems):
         return None
     hints = get_type_hints(kind, include_extras=True)
     names = [field.name for field in fields(kind)]
     before = len(problems)
-    problems += [f"{_at(where, name)} is missing" for name in names if name not in values]
-    problems += [f"{_at(where, name)} is no key of it" for name in values if name not in names]
+    problems += [f"{_at(path, name)} is missing" for name in names if name not in values]
+    problems += [f"{_at(path, name)} is no key of it" for name in values if name not in names]
     read = {
-        name: _read(hints[name], values[name], _at(where, name), problems) for name in names if name in values
+        name: _read(hints[name], values[name], _at(path, name), problems) for name in names if name in values
     }
     if len(problems) > before:
         return None
@@ -150,16 +150,16 @@ def _fields(kind: Any, values: Any, where: str, problems: list[str]) -> Any:
     except RecordError as error:  # a dataclass' own rules, here and below
         problems += error.problems
     except ValueError as error:
-        problems.append(f"{where or 'it'}: {error}")
+        problems.append(f"{path or 'it'}: {error}")
     return None
 
 
-def _is(value: Any, kind: type, noun: str, where: str, problems: list[str]) -> bool:
+def _is(value: Any, kind: type, noun: str, path: str, problems: list[str]) -> bool:
     if isinstance(value, kind):
         return True
-    problems.append(f"{where or 'it'} must be {noun}; got {shown(value)}")
+    problems.append(f"{path or 'it'} must be {noun}; got {shown(value)}")
     return False
 
 
-def _at(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
+def _at(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

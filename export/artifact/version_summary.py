@@ -1,4 +1,4 @@
-"""What an exported version is, from its manifest, in the form of training.run_summary."""
+"""The facts of an exported version, from its manifest, in the form of training.run_summary."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +9,7 @@ from keras_transformer.training.run_summary import described, sizes
 
 
 def version_facts(directory: Path) -> dict[str, Any]:
-    """Of a version whose files are all as they were written."""
+    """Describe a version, after checking all of its files."""
     manifest = open_version(directory).manifest
     vocabulary, network = manifest.vocabulary, manifest.network
     target = None if vocabulary.joint else vocabulary.target

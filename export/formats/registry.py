@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from keras_transformer.text.tokenizer import Tokenizer
 
 #: Lightest first: `translate` takes the first runtime of a version whose library is installed.
-FORMATS = {each.name: each for each in (ONNX_FORMAT, CTRANSLATE2_FORMAT, SAVED_MODEL_FORMAT)}
+FORMATS = {format_.name: format_ for format_ in (ONNX_FORMAT, CTRANSLATE2_FORMAT, SAVED_MODEL_FORMAT)}
 RUNTIMES = tuple(
     sorted(
-        (runtime for each in FORMATS.values() for runtime in each.runtimes),
+        (runtime for format_ in FORMATS.values() for runtime in format_.runtimes),
         key=lambda runtime: not runtime.takes_ids,
     )
 )
@@ -29,7 +29,7 @@ def format_of(file: str) -> str:
     first = file.partition("/")[0]
     if first in (TOKENIZER, GOLDEN):
         return "all"
-    directories = {each.directory: each.name for each in FORMATS.values()}
+    directories = {format_.directory: format_.name for format_ in FORMATS.values()}
     return directories.get(first, directories[""])
 
 

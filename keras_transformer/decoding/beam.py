@@ -15,14 +15,14 @@ NEVER = float("-inf")
 
 
 class Beams(NamedTuple):
-    """What a search found, the best first."""
+    """The answers of a search, best first."""
 
     tokens: Tensor  # (B, W, L): each up to and with its end, then 0
     scores: Tensor  # (B, W): the sum of its log-probabilities over (its tokens, the end included) ** penalty
 
 
 class _Search(NamedTuple):
-    """Where a search stands."""
+    """The state of a search."""
 
     alive: Tensor  # (B, W, L): beginnings
     alive_scores: Tensor  # (B, W): sums of log-probabilities
@@ -45,12 +45,24 @@ def beam_search(
     limits: Tensor | None = None,
     prefix: Tensor | None = None,
 ) -> Beams:
-    """The `width` best answers of each row.
+    """Return the `width` best answers of each row.
 
-    `state` holds B W rows, W beside each other for each of the batch; `step` is as in greedy decoding, over
-    B W rows; reorder(state, rows) takes rows (B W,) of it. At every step the best 2 W continuations are
-    looked at: of the first W those that end are kept as answers, and the best others take their place. A
-    row is done when it has W answers, or at its limit, where what is alive counts as it stands.
+    At every step the best 2 W continuations are considered: of the first W those that end become answers,
+    and the best others replace them. A row is done when it has W answers, or at its limit, where unfinished
+    beams count as answers.
+
+    Args:
+        step: as in greedy decoding, over B W rows.
+        reorder: reorder(state, rows) takes rows (B W,) of the state.
+        state: the state of B W rows, the W beams of a row next to each other.
+        batch: B, ().
+        width: W.
+        length: L, ().
+        start_id: the token that is read first.
+        end_id: the token that ends an answer.
+        penalty: scores are divided by the length of an answer to this power.
+        limits: the maximum length of each row (B,); by default L.
+        prefix: the ids that the answers of each row begin with (B, P), 0 behind them.
     """
     slots, first_row = ops.arange(length), ops.arange(batch)[:, None] * width
     limits = ops.full((batch,), length, dtype="int32") if limits is None else ops.minimum(limits, length)
@@ -71,8 +83,8 @@ def beam_search(
         ends = ops.logical_and(real, ops.logical_or(tokens[:, :width] == end_id, is_last))
         ends = ops.logical_and(ends, ops.logical_not(done(position, search))[:, None])
         # answers are kept in the order they come
-        place = search.count[:, None] + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1
-        put = ops.logical_and(ends[..., None], place[..., None] == ops.arange(2 * width))  # (B, W, 2 W)
+        index = search.count[:, None] + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1
+        put = ops.logical_and(ends[..., None], index[..., None] == ops.arange(2 * width))  # (B, W, 2 W)
         final = scores[:, :width] / ops.power(ops.cast(position + 1, scores.dtype), penalty)
         ended_scores = ops.maximum(
             search.ended_scores, ops.max(ops.where(put, final[..., None], NEVER), axis=1)
@@ -120,18 +132,19 @@ def _candidates(
     vocabulary = logits.shape[-1]
     scores = ops.reshape(ops.log_softmax(ops.cast(logits, "float32")), (batch, width, vocabulary))
     if prefix is not None:
-        said = forced(prefix, position)[:, None, None]
-        scores = ops.where(ops.logical_or(said == 0, said == ops.arange(vocabulary)), scores, NEVER)
+        prefix_token = forced(prefix, position)[:, None, None]
+        allowed = ops.logical_or(prefix_token == 0, prefix_token == ops.arange(vocabulary))
+        scores = ops.where(allowed, scores, NEVER)
     scores = scores + alive_scores[..., None]
-    scores, found = ops.top_k(ops.reshape(scores, (batch, width * vocabulary)), 2 * width)
-    found = ops.cast(found, "int32")
-    return scores, found // vocabulary, found % vocabulary
+    scores, indices = ops.top_k(ops.reshape(scores, (batch, width * vocabulary)), 2 * width)
+    indices = ops.cast(indices, "int32")
+    return scores, indices // vocabulary, indices % vocabulary
 
 
-def _taken(values: Tensor, places: Tensor) -> Tensor:
+def _taken(values: Tensor, indices: Tensor) -> Tensor:
     """(B, N, ...), (B, M) -> (B, M, ...)."""
     rank = len(values.shape)
-    places = ops.reshape(places, (*ops.shape(places), *(1,) * (rank - 2)))
+    indices = ops.reshape(indices, (*ops.shape(indices), *(1,) * (rank - 2)))
     if rank == 3:
-        places = ops.broadcast_to(places, (*ops.shape(places)[:2], ops.shape(values)[2]))
-    return ops.take_along_axis(values, places, axis=1)
+        indices = ops.broadcast_to(indices, (*ops.shape(indices)[:2], ops.shape(values)[2]))
+    return ops.take_along_axis(values, indices, axis=1)

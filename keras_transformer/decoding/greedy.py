@@ -33,11 +33,21 @@ def greedy(
     limits: Tensor | None = None,
     prefix: Tensor | None = None,
 ) -> Tensor:
-    """-> (B, length) token ids: each row up to and with end_id, then 0.
+    """Decode greedily.
 
-    `step` takes the last token (B,), its position () and the state, and gives logits (B, V) and the new
-    state. It is called until every row has ended, `length` times at most. `limits` (B,) are the most tokens
-    of each row; `prefix` (B, P), 0 behind each row's own, is what they begin with.
+    Args:
+        step: takes the last token (B,), its position () and the state, and gives logits (B, V) and the new
+            state. It is called until every row has ended, `length` times at most.
+        state: the state of the first step.
+        batch: B, ().
+        length: L, ().
+        start_id: the token that is read first.
+        end_id: the token that ends an answer.
+        limits: the maximum length of each row (B,); by default L.
+        prefix: the ids that each row begins with (B, P), 0 behind them.
+
+    Returns:
+        Token ids (B, L): each row up to and with end_id, then 0.
     """
     token = ops.full((batch,), start_id, dtype="int32")
     return greedy_stretch(step, state, token, ops.convert_to_tensor(0), length, end_id, limits, prefix).tokens
@@ -53,7 +63,7 @@ def greedy_stretch(
     limits: Tensor | None = None,
     prefix: Tensor | None = None,
 ) -> Stretch:
-    """`length` steps from position `first` () on, where `token` (B,) is read. No row has ended before it."""
+    """Decode `length` steps from position `first` () on, where `token` (B,) is read; no row has ended."""
     slots = ops.arange(length)
     limits = ops.full_like(token, -1) if limits is None else limits  # -1 is never reached
 
@@ -64,8 +74,8 @@ def greedy_stretch(
         logits, state = step(stretch.token, position, stretch.state)
         token = highest(logits)
         if prefix is not None:
-            said = forced(prefix, position)
-            token = ops.where(said > 0, said, token)
+            prefix_token = forced(prefix, position)
+            token = ops.where(prefix_token > 0, prefix_token, token)
         token = ops.where(stretch.ended, 0, token)
         tokens = ops.where(slots[None, :] == position - first, token[:, None], stretch.tokens)
         ended = (stretch.ended, token == end_id, position + 1 == limits)
@@ -84,6 +94,6 @@ def highest(logits: Tensor) -> Tensor:
 
 
 def forced(prefix: Tensor, position: Tensor) -> Tensor:
-    """(B, P) -> (B,): what each row must say at this position; 0 is anything."""
+    """(B, P) -> (B,): the token that each row must have at this position; 0 is any."""
     here = ops.equal(ops.arange(ops.shape(prefix)[1]), position)
     return ops.sum(ops.where(here[None, :], prefix, 0), axis=1)

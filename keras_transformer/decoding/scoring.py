@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from keras_transformer.decoding.tracing import traced
 from keras_transformer.inference.alignment import alignment_layer
-from keras_transformer.text.buckets import padded
+from keras_transformer.text.padding import padded
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import TranslationModel
@@ -54,17 +54,17 @@ class Scorer:
         for first in range(0, len(order), ROWS):
             chosen = order[first : first + ROWS]
             sources, answers = zip(*(pairs[index] for index in chosen), strict=True)
-            labels = padded(answers, max(map(len, answers)))
-            given = padded([[start_id, *answer[:-1]] for answer in answers], labels.shape[1])
-            rows = run(padded(sources, max(map(len, sources))), given, labels)
+            labels = padded(answers)
+            target = padded([[start_id, *answer[:-1]] for answer in answers], labels.shape[1])
+            rows = run(padded(sources), target, labels)
             results.update(zip(chosen, rows, strict=True))
         return [results[index] for index in range(len(pairs))]
 
-    def _score(self, source: Any, given: Any, labels: Any) -> Any:
-        logits, _ = self.model.attend({"source": source, "target": given})
+    def _score(self, source: Any, target: Any, labels: Any) -> Any:
+        logits, _ = self.model.attend({"source": source, "target": target})
         log_probs = ops.log_softmax(ops.cast(logits, "float32"))
         return ops.take_along_axis(log_probs, labels[..., None], axis=-1)[..., 0]
 
-    def _attend(self, source: Any, given: Any, labels: Any) -> Any:
-        _, attention = self.model.attend({"source": source, "target": given})
+    def _attend(self, source: Any, target: Any, labels: Any) -> Any:
+        _, attention = self.model.attend({"source": source, "target": target})
         return attention.cross[alignment_layer(len(attention.cross))]

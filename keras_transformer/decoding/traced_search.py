@@ -1,7 +1,7 @@
 """The searches over a model's own `encode` and `step`, compiled by the Keras backend in use.
 
-An export learns its golden answers here. A model that speaks does so where it can in ONNX Runtime
-(`models/hosted.py`), and here where its step is its own, or its network none that has graphs there.
+The golden answers of an export come from here. `model.translate` decodes in ONNX Runtime where it can
+(`models/hosted.py`), and here if its step is overridden or its network has no ONNX graphs.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.greedy import greedy
 from keras_transformer.decoding.tracing import traced
-from keras_transformer.text.buckets import padded
 from keras_transformer.text.lengths import like_lengths
+from keras_transformer.text.padding import padded
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import DecodingState, TranslationModel
@@ -28,7 +28,7 @@ Rows = Sequence[Sequence[int]]
 
 
 class Search(NamedTuple):
-    """What a loop looks for. beam 1 is greedy."""
+    """The options of a search. beam 1 is greedy."""
 
     start_id: int
     end_id: int
@@ -45,7 +45,7 @@ class Loop:
         self._run = traced(model, self._decode, 2, 1, 2, 0)
 
     def __call__(self, source: Ids, limits: Ids, prefix: Ids) -> Ids:
-        """(B, S) ids, (B,) the most tokens of each row, (B, P) what it begins with -> (B, beam, L) ids."""
+        """Source ids (B, S), the maximum length of each row (B,), its prefix (B, P) -> ids (B, beam, L)."""
         return self._run(source, limits, prefix, int(limits.max()))
 
     def _decode(self, source: Any, limits: Any, prefix: Any, longest: Any) -> Any:
@@ -76,44 +76,55 @@ def search_traced(
     model: "TranslationModel",
     rows: Rows,
     search: Search,
-    most: int,
+    max_length: int,
     prefixes: Rows | None = None,
     batch_tokens: int = BATCH_TOKENS,
 ) -> list[list[list[int]]]:
-    """For each row of source ids its answers, the best first, of `most` tokens at most."""
+    """Search answers with the loop over the layers.
+
+    Args:
+        model: the model.
+        rows: source ids, each with the end.
+        search: what to search.
+        max_length: the maximum number of tokens of an answer.
+        prefixes: for each row, the ids that its answers begin with.
+        batch_tokens: source tokens of a batch, padding included.
+
+    Returns:
+        For each row its answers, best first; none for a row of nothing but its end.
+    """
     loop = model.derived.get(Loop, search)
-    found: list[list[list[int]]] = [[] for _ in rows]
+    results: list[list[list[int]]] = [[] for _ in rows]
     for chosen in like_lengths(rows, batch_tokens // search.beam, search.end_id):
         source = padded([rows[row] for row in chosen], len(rows[chosen[0]]))
-        limits = np.array(
-            [min(model.network.longest_answer(len(rows[row])), most) for row in chosen], np.int32
-        )
-        begins = [[] if prefixes is None else prefixes[row] for row in chosen]
-        answers = loop(source, limits, padded(begins, max(map(len, begins))))
+        longest = model.network.longest_answer
+        limits = np.array([min(longest(len(rows[row])), max_length) for row in chosen], np.int32)
+        chosen_prefixes = [[] if prefixes is None else prefixes[row] for row in chosen]
+        answers = loop(source, limits, padded(chosen_prefixes))
         for row, limit, beams in zip(chosen, limits, answers, strict=True):
-            found[row] = [_up_to_end(ids[:limit], search.end_id) for ids in beams]
-    return found
+            results[row] = [_up_to_end(ids[:limit], search.end_id) for ids in beams]
+    return results
 
 
 def _up_to_end(ids: Ids, end_id: int) -> list[int]:
-    """Cut ids behind their end; 0 is padding."""
+    """Cut ids behind their end."""
     values: list[int] = ids.tolist()
     return values[: values.index(end_id) + 1] if end_id in values else values
 
 
 def repeated(state: "DecodingState", times: int) -> "DecodingState":
-    """Every row `times` times, beside each other."""
+    """Repeat every row `times` times, next to each other."""
     cache = keras.tree.map_structure(lambda rows: ops.repeat(rows, times, axis=0), state.cache)
     return state._replace(cache=cache)
 
 
 def reordered(state: "DecodingState", rows: Any) -> "DecodingState":
-    """The target's keys and values of these rows. Beams of one row share its memory, so that stays."""
+    """Take the target's keys and values of these rows. Beams of one row share its memory, which stays."""
     return with_target(state, lambda part: ops.take(part, rows, axis=0))
 
 
 def with_target(state: "DecodingState", change: Callable[[Any], Any]) -> "DecodingState":
-    """Every key and value of the target, (B, H, T, K), changed."""
+    """Apply a function to every key and value of the target, (B, H, T, K)."""
     blocks = tuple(
         block._replace(key=change(block.key), value=change(block.value)) for block in state.cache.blocks
     )

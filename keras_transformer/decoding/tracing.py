@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 class Derived:
     """Objects made from one model's variables. All of them are dropped when the model has other variables.
 
-    A new value of a variable is the object's own business; `enable_lora` and `quantize` replace variables.
+    Each object handles new values of a variable itself; `enable_lora` and `quantize` replace variables.
     """
 
     def __init__(self, model: "TranslationModel") -> None:
@@ -26,7 +26,7 @@ class Derived:
         self._made: dict[Any, Any] = {}
 
     def get(self, make: Callable[..., Made], *arguments: Hashable) -> Made:
-        """make(model, *arguments), made once."""
+        """Return make(model, *arguments), made once."""
         weights = self._model.weights
         if [*map(id, weights)] != [*map(id, self._weights)]:
             self._made.clear()
@@ -66,7 +66,7 @@ def traced(model: "TranslationModel", function: Callable[..., Any], *ranks: int)
 
 
 def without_gradients() -> AbstractContextManager[Any]:
-    """PyTorch records every product of a weight unless it is told not to."""
+    """Return a context without gradients: PyTorch would record every product of a weight."""
     if keras.backend.backend() != "torch":
         return nullcontext()
     import torch  # noqa: PLC0415
@@ -89,12 +89,12 @@ def _jax(model: Any, function: Callable[..., Any], ranks: tuple[int, ...]) -> Ca
         with keras.StatelessScope(state_mapping=zip(model.variables, values, strict=True)):
             return function(*arguments)
 
-    lengths = [place for place, rank in enumerate(ranks, start=1) if rank == 0]
+    lengths = [index for index, rank in enumerate(ranks, start=1) if rank == 0]
     compiled = jax.jit(with_values, static_argnums=lengths)
     return lambda *arguments: compiled([variable.value for variable in model.variables], *arguments)
 
 
 def _eager(model: Any, function: Callable[..., Any], ranks: tuple[int, ...]) -> Callable[..., Any]:
     return lambda *arguments: function(
-        *(ops.convert_to_tensor(each, "int32") if np.ndim(each) else each for each in arguments)
+        *(ops.convert_to_tensor(value, "int32") if np.ndim(value) else value for value in arguments)
     )

@@ -17,8 +17,8 @@ UNSPACED: dict[str, Tokenization] = {
 # sacreBLEU's own number of resamples, and the fewest that still say something about 95 %.
 RESAMPLES, FEWEST = 1000, 100
 # Resamples times sentences: sacreBLEU holds all of them at once, 72 bytes each for chrF.
-MOST_RESAMPLED = 10_000_000
-MOST_SENTENCES = MOST_RESAMPLED // FEWEST
+MAX_RESAMPLED = 10_000_000
+MAX_SENTENCES = MAX_RESAMPLED // FEWEST
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,26 @@ def score(
     tokenize: Tokenization = "13a",
     confidence: bool = True,
 ) -> list[Score]:
-    """BLEU, chrF and TER of the translations, one reference each.
+    """Score translations with BLEU, chrF and TER, one reference each.
 
-    The confidence is sacreBLEU's: 1,000 bootstrap resamples, seeded, so that the same sentences give the same
-    interval. Over 10,000 sentences fewer do, and the signature says how many; over 100,000 there is none.
+    Args:
+        translations: the translations.
+        references: a reference for each.
+        lowercase: whether BLEU and chrF ignore case; TER always does.
+        tokenize: sacreBLEU's tokenization for BLEU.
+        confidence: whether to bound the scores with 95 % confidence, by sacreBLEU's 1,000 seeded bootstrap
+            resamples. Over 10,000 sentences there are fewer, and the signature says how many; over 100,000
+            there are none.
+
+    Raises:
+        TypeError: an argument is a single text.
+        ValueError: there are no sentences, or the numbers differ.
     """
     check_pairs(translations, references)
     if confidence and resamples(len(references)):
         return [
-            _bounded(each.name, each.signature, each.results[0])
-            for each in resample([translations], references, lowercase, tokenize)
+            _bounded(resampled.name, resampled.signature, resampled.results[0])
+            for resampled in resample([translations], references, lowercase, tokenize)
         ]
     scores = []
     for name, metric in metrics(lowercase, tokenize).items():
@@ -73,21 +83,21 @@ def score(
 
 
 def bleu(translations: Sequence[str], references: Sequence[str], tokenize: Tokenization = "13a") -> float:
-    """BLEU alone, quick enough for a look while training."""
+    """Return BLEU alone, which is quick enough for a validation while training."""
     check_pairs(translations, references)
     metric = BLEU(tokenize=tokenize, force=True)
     return limited("BLEU", metric.corpus_score(list(translations), [list(references)]).score)
 
 
 def tokenization(language: str) -> Tokenization:
-    """What sacreBLEU is to divide text of this language by: zh-TW, ja, de ..."""
+    """Return sacreBLEU's tokenization for a language: zh-TW, ja, de ..."""
     return UNSPACED.get(re.split("[-_]", language)[0].lower(), "13a")
 
 
 def sentence_chrf(
     translations: Sequence[str], references: Sequence[str], lowercase: bool = False
 ) -> list[float]:
-    """The chrF of each sentence: unlike BLEU it means something for a few words. Of empty text it is 0."""
+    """Return the chrF of each sentence, which unlike BLEU suits a few words. Empty text has 0."""
     check_pairs(translations, references)
     metric = CHRF(lowercase=lowercase)
     return [
@@ -97,7 +107,7 @@ def sentence_chrf(
 
 
 def metrics(lowercase: bool = False, tokenize: Tokenization = "13a") -> dict[str, Metric]:
-    """The three metrics under the names they go by here, with sacreBLEU's defaults."""
+    """Return the three metrics by name, with sacreBLEU's defaults."""
     return {
         "BLEU": BLEU(lowercase=lowercase, tokenize=tokenize, force=True),  # no advice about tokenised text
         "chrF": CHRF(lowercase=lowercase),
@@ -108,7 +118,7 @@ def metrics(lowercase: bool = False, tokenize: Tokenization = "13a") -> dict[str
 def resample(
     systems: Sequence[Sequence[str]], references: Sequence[str], lowercase: bool, tokenize: Tokenization
 ) -> list[Resampled]:
-    """Each metric of each system by paired bootstrap; all systems see the same resamples.
+    """Resample each metric of each system by paired bootstrap; all systems see the same resamples.
 
     sacreBLEU's PairedTest with a single system is also its public way to a confidence interval:
     `corpus_score` computes the same numbers, but hides them in private attributes.
@@ -131,17 +141,17 @@ def resample(
 
 
 def resamples(sentences: int) -> int:
-    """How many resamples of so many sentences are taken; 0 where too few of them would fit into memory."""
-    return min(RESAMPLES, MOST_RESAMPLED // sentences) if sentences <= MOST_SENTENCES else 0
+    """Return the number of resamples of so many sentences; 0 if too few of them would fit into memory."""
+    return min(RESAMPLES, MAX_RESAMPLED // sentences) if sentences <= MAX_SENTENCES else 0
 
 
 def limited(name: str, value: float) -> float:
-    """Between 0 and 100, where sacreBLEU's logarithms round to 100.00000000000004; TER may well be more."""
+    """Limit a value to 0 to 100: sacreBLEU's logarithms round to 100.00000000000004. TER may be more."""
     return float(max(0.0, value) if name == "TER" else min(100.0, max(0.0, value)))
 
 
 def check_pairs(translations: Sequence[str], references: Sequence[str]) -> None:
-    """Refuse what sacreBLEU would silently cut to the shorter side."""
+    """Refuse lists that sacreBLEU would silently cut to the shorter one, and empty ones."""
     if isinstance(translations, str) or isinstance(references, str):
         raise TypeError(
             "translations and references are lists of sentences; got a single text. Put it into a list."

@@ -1,11 +1,11 @@
-"""Two systems on the same sentences: is one better, or was it luck with these sentences?"""
+"""The comparison of two systems on the same sentences, with its significance."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from keras_transformer.evaluation.scores import (
-    MOST_SENTENCES,
+    MAX_SENTENCES,
     Tokenization,
     check_pairs,
     limited,
@@ -16,7 +16,7 @@ from keras_transformer.evaluation.scores import (
 
 @dataclass(frozen=True)
 class Comparison:
-    """A metric of both systems. A small p says that chance alone would hardly make them differ that much."""
+    """A metric of both systems, with the p-value of their difference."""
 
     name: str
     ours: float
@@ -35,29 +35,39 @@ def compare(
     lowercase: bool = False,
     tokenize: Tokenization = "13a",
 ) -> list[Comparison]:
-    """BLEU, chrF and TER of ours and the other's, with the p-value of sacreBLEU's paired bootstrap, seeded.
+    """Compare two systems by BLEU, chrF and TER, with the p-value of sacreBLEU's seeded paired bootstrap.
 
     The test has two sides: exchanging the systems leaves p as it is.
+
+    Args:
+        translations: our translations.
+        others: the other system's.
+        references: a reference for each.
+        lowercase: whether BLEU and chrF ignore case.
+        tokenize: sacreBLEU's tokenization for BLEU.
+
+    Raises:
+        ValueError: the numbers of sentences differ, or there are too many to resample.
     """
     check_pairs(translations, references)
     check_pairs(others, references)
     if not resamples(len(references)):
         raise ValueError(
-            f"at most {MOST_SENTENCES:,} sentences can be resampled in memory; got {len(references):,}. "
+            f"at most {MAX_SENTENCES:,} sentences can be resampled in memory; got {len(references):,}. "
             "Compare on fewer."
         )
     compared = []
-    for each in resample([others, translations], references, lowercase, tokenize):
-        other, ours = each.results
+    for resampled in resample([others, translations], references, lowercase, tokenize):
+        other, ours = resampled.results
         # Where nothing differs, sacreBLEU counts no resample beyond the difference of 0, and says p = 0.001.
         p = 1.0 if ours.score == other.score or ours.p_value is None else ours.p_value
         compared.append(
             Comparison(
-                each.name,
-                limited(each.name, ours.score),
-                limited(each.name, other.score),
+                resampled.name,
+                limited(resampled.name, ours.score),
+                limited(resampled.name, other.score),
                 float(p),
-                each.signature,
+                resampled.signature,
             )
         )
     return compared

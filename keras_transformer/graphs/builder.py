@@ -1,7 +1,7 @@
-"""A graph of ONNX nodes, written down in the order in which they run."""
+"""A graph of ONNX nodes, in the order in which they run."""
 
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from keras_transformer.graphs.onnx_file import onnx_bytes, write_onnx
+from keras_transformer.graphs.onnx_file import onnx_pieces
 
 INT8, INT32, INT64, FLOAT = TensorProto.INT8, TensorProto.INT32, TensorProto.INT64, TensorProto.FLOAT
 MICROSOFT = "com.microsoft"  # ONNX Runtime's own operators
@@ -22,7 +22,10 @@ Shape = list[str | int]
 class Graph:
     """Inputs, weights, nodes and outputs; a value is known by its name.
 
-    The weights stay beside the file's own structure until it is written: of large ones there is one copy.
+    The weights stay outside the file's own structure until it is written: of large ones there is one copy.
+
+    Args:
+        name: the name of the graph.
     """
 
     def __init__(self, name: str) -> None:
@@ -35,49 +38,54 @@ class Graph:
         self._made: Counter[str] = Counter()
 
     def input(self, name: str, shape: Shape, kind: int = FLOAT) -> str:
-        """What the caller gives; a size that is a text is free."""
+        """Add an input, and return its name. A size that is a text is dynamic."""
         self._file.graph.input.append(helper.make_tensor_value_info(name, kind, shape))
         return name
 
     def output(self, name: str, value: str, shape: Shape, kind: int = FLOAT) -> None:
-        """Give `value`, made by a node, to the caller. From now on this is its name."""
+        """Make `value`, the output of a node, an output of the graph, and rename it to `name`."""
         for node in self._file.graph.node:
             for values in (node.input, node.output):
-                values[:] = [name if each == value else each for each in values]
+                values[:] = [name if item == value else item for item in values]
         self._file.graph.output.append(helper.make_tensor_value_info(name, kind, shape))
 
     def weight(self, name: str, value: NDArray[Any] | np.generic) -> str:
-        """A constant; one name is one constant."""
+        """Add a constant, and return its name. A name that is there already keeps its value."""
         if name not in self._weights:
             self._weights[name] = value
         return name
 
     def integers(self, *values: int) -> str:
-        """A constant (N,), known by what it is."""
+        """Add a constant (N,), and return its name, which follows from its values."""
         return self.weight(f"integers {values}", np.array(values))
 
     def node(self, operator: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: Any) -> Any:
-        """The name of what it gives, or a list of them. An input that is left out is ""."""
+        """Add a node, and return the name of its output, or a list of names.
+
+        Args:
+            operator: the operator.
+            *inputs: names of its inputs; "" leaves one out.
+            domain: the operator's domain; "" is ONNX itself.
+            outputs: number of its outputs.
+            **attributes: its attributes.
+        """
         self._made[operator] += 1
         name = f"{operator}_{self._made[operator]}"
-        names = [name] if outputs == 1 else [f"{name}_{place}" for place in range(outputs)]
+        names = [name] if outputs == 1 else [f"{name}_{index}" for index in range(outputs)]
         self._file.graph.node.append(
             helper.make_node(operator, inputs, names, name=name, domain=domain, **attributes)
         )
         return name if outputs == 1 else names
 
-    def write(self, directory: Path, suffix: str = "") -> Path:
-        """The .onnx file of its name, checked: all of it, or nothing."""
-        path = directory / f"{self.name}{suffix}.onnx"
-        write_onnx(self._checked(), self._weights, path)
-        return path
+    def pieces(self) -> Iterator[bytes]:
+        """Check the graph, and return the pieces of its .onnx file."""
+        return onnx_pieces(self._checked(), self._weights)
 
     def __bytes__(self) -> bytes:
-        """What `write` writes."""
-        return onnx_bytes(self._checked(), self._weights)
+        return b"".join(self.pieces())
 
     def _checked(self) -> onnx.ModelProto:
-        """The file but for its weights."""
+        """Check the file, and return it without the values of its weights."""
         kinds = {name: helper.np_dtype_to_tensor_dtype(value.dtype) for name, value in self._weights.items()}
         checked = onnx.ModelProto()
         checked.CopyFrom(self._file)

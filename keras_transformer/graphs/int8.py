@@ -1,4 +1,4 @@
-"""How an exported graph multiplies in int8, and how the ranges for that are observed.
+"""Products in int8, and the observation of activation ranges for them.
 
 D width, N columns, V vocabulary.
 """
@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_transformer.graphs.builder import FLOAT, INT8, MICROSOFT, Graph
-from keras_transformer.graphs.precision import Array, Float32
+from keras_transformer.graphs.network_weights import Array
+from keras_transformer.graphs.precision import Float32
 
-LOWEST, HIGHEST = "lowest of ", "highest of "  # begin the names of what is observed
+LOWEST, HIGHEST = "lowest of ", "highest of "  # before the names of observed products
 
 
 class Observed(Float32):
-    """Float32, and for each product two outputs that tell between what limits lay what it multiplied."""
+    """Products in float32, with two outputs for each: the limits of the values that it multiplied."""
 
     suffix = ".observed"
 
@@ -35,41 +36,43 @@ def _observe(graph: Graph, name: str, x: str) -> None:
 
 
 class Range(NamedTuple):
-    """The limits of values that are to be quantised; 0 is always inside, and always exact."""
+    """The limits of values to quantize; 0 is always inside, and always exact."""
 
     lowest: float = 0.0
     highest: float = 0.0
 
     def with_values(self, lowest: float, highest: float) -> "Range":
-        """Wide enough for these, too."""
+        """Return a range that includes these values, too."""
         return Range(min(self.lowest, lowest), max(self.highest, highest))
 
     def step(self) -> np.float32:
-        """From one of the 256 levels to the next."""
+        """Return the distance between two of the 256 levels."""
         return np.float32((self.highest - self.lowest) / 255 or 1.0)
 
     def magnitude(self) -> float:
-        """The furthest from 0."""
+        """Return the largest distance from 0."""
         return max(-self.lowest, self.highest) or 1.0
 
     def zero_point(self) -> np.uint8:
-        """The level of 0."""
+        """Return the level of 0."""
         return np.uint8(round(-self.lowest / float(self.step())))
 
 
 class Int8:
-    """Weights of 8 bits with a scale for each column; what they multiply has one range, chosen at export.
+    """Products in int8: weights with a scale for each column, activations with one range chosen at export.
 
-    So have the keys and the values that are kept: attention to many rows takes as long as reading them does.
-    The range does not follow the batch: a row is quantised alike whatever stands beside it. The levels are
-    unsigned, as signed ones are tens of times slower in ONNX Runtime.
+    Cached keys and values are int8 as well: attention to many rows takes as long as reading them does. A
+    range does not follow the batch: a row is quantized alike whatever rows are beside it. The levels of
+    activations are unsigned, as signed ones are tens of times slower in ONNX Runtime.
+
+    Args:
+        ranges: the range of each product, key and value, as it was observed.
     """
 
     suffix = ".int8"
     cache_kind = INT8
 
     def __init__(self, ranges: Mapping[str, Range]) -> None:
-        """`ranges`: for each product what it was seen to multiply."""
         self.ranges = ranges
 
     def product(self, graph: Graph, name: str, x: str, kernel: Array, bias: Array | None = None) -> str:
@@ -118,6 +121,6 @@ class Int8:
 
 
 def _quantised(rows: Array) -> tuple[NDArray[np.int8], Array]:
-    """(N, D) -> the same in steps of a size of each row's own, and these sizes (N,)."""
+    """(N, D) -> the levels (N, D), and the distance of two levels in each row (N,)."""
     steps = np.maximum(np.abs(rows).max(axis=1), np.finfo(np.float32).tiny) / 127
     return np.round(rows / steps[:, None]).astype(np.int8), steps.astype(np.float32)

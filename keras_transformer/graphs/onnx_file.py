@@ -1,19 +1,16 @@
-"""An .onnx file written weight by weight: nothing that is as large as the model is made on the way.
+"""The bytes of an .onnx file, weight by weight: nothing as large as the model is made on the way.
 
 The format is Protocol Buffers: a message is its fields, each of them here a tag, a length and the bytes.
 """
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-from keras_transformer.files import replacing
-
-#: From a model down to the weights in the loops of its loops: what is written field by field.
-_OPENED: dict[type[Any], tuple[str, ...]] = {
+#: From a model down to the weights in the loops of its loops: the fields that are written one by one.
+_SPLIT_FIELDS: dict[type[Any], tuple[str, ...]] = {
     ModelProto: ("graph",),
     GraphProto: ("node", "initializer"),
     NodeProto: ("attribute",),
@@ -22,7 +19,7 @@ _OPENED: dict[type[Any], tuple[str, ...]] = {
 
 
 class _Weight:
-    """A variable or an array, read when it is written."""
+    """A variable or an array, whose values are read when they are written."""
 
     def __init__(self, values: Any) -> None:
         self.values = values
@@ -35,31 +32,32 @@ class _Weight:
         return np.asarray(self.values, self.kind).tobytes()
 
 
-def write_onnx(model: ModelProto, weights: Mapping[str, Any], path: Path) -> None:
-    """The model, and in it the values of those constants that are weights, by their names."""
-    with replacing(path) as beside, beside.open("wb") as file:
-        for piece in _pieces(model, weights):
-            file.write(bytes(piece))
+def onnx_pieces(model: ModelProto, weights: Mapping[str, Any]) -> Iterator[bytes]:
+    """Serialize a model piece by piece.
 
+    Args:
+        model: the model; the constants that are weights have no values in it.
+        weights: their values by name, each read when its piece is taken.
 
-def onnx_bytes(model: ModelProto, weights: Mapping[str, Any]) -> bytes:
-    """The same, for who opens it at once."""
-    return b"".join(map(bytes, _pieces(model, weights)))
+    Returns:
+        The pieces of the file, in order.
+    """
+    return map(bytes, _pieces(model, weights))
 
 
 def _pieces(message: Any, weights: Mapping[str, Any]) -> Iterator[bytes | _Weight]:
-    opened = _OPENED.get(type(message), ())
-    closed = type(message)()
-    closed.CopyFrom(message)
-    for name in opened:
-        closed.ClearField(name)
-    yield closed.SerializeToString(deterministic=True)
+    split_names = _SPLIT_FIELDS.get(type(message), ())
+    rest = type(message)()
+    rest.CopyFrom(message)
+    for name in split_names:
+        rest.ClearField(name)
+    yield rest.SerializeToString(deterministic=True)
     if isinstance(message, TensorProto) and message.name in weights:
         yield from _field(TensorProto.RAW_DATA_FIELD_NUMBER, [_Weight(weights[message.name])])
     for field, value in message.ListFields():
-        if field.name in opened:
-            for each in [value] if isinstance(value, GraphProto) else value:
-                yield from _field(field.number, list(_pieces(each, weights)))
+        if field.name in split_names:
+            for item in [value] if isinstance(value, GraphProto) else value:
+                yield from _field(field.number, list(_pieces(item, weights)))
 
 
 def _field(number: int, pieces: list[bytes | _Weight]) -> Iterator[bytes | _Weight]:
@@ -69,7 +67,7 @@ def _field(number: int, pieces: list[bytes | _Weight]) -> Iterator[bytes | _Weig
 
 
 def _varint(number: int) -> bytes:
-    """Seven bits a byte, the lowest first; the eighth says that more come."""
+    """Encode seven bits a byte, the lowest first; the eighth bit means that more follow."""
     digits = bytearray()
     while number > 127:
         digits.append(number & 127 | 128)

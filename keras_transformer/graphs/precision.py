@@ -1,4 +1,4 @@
-"""How a graph multiplies: in float32, as the model does, or as an export has it.
+"""The precisions of a graph: how it multiplies, and how it stores what attention reads again.
 
 R rows, D width, N columns, V vocabulary.
 """
@@ -6,26 +6,17 @@ R rows, D width, N columns, V vocabulary.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from keras_transformer.graphs.builder import FLOAT, Graph
-
-Array = NDArray[np.float32]
-
-
-def array(weight: Any) -> Array:
-    """The values of a Keras weight."""
-    return np.asarray(weight, np.float32)
+from keras_transformer.graphs.network_weights import Array
 
 
 class Products(Protocol):
-    """What the networks need of a precision."""
+    """A precision, as the networks use it."""
 
     suffix: str  # of the file's name, before .onnx
 
     def product(self, graph: Graph, name: str, x: str, kernel: Array, bias: Array | None = None) -> str:
-        """x (R, D) -> (R, N) through kernel (D, N). `name` is that of the product in any precision."""
+        """x (R, D) -> (R, N) through kernel (D, N). A product has the same `name` in every precision."""
         ...
 
     def transposed(self, graph: Graph, name: str, x: str, table: str) -> str:
@@ -33,26 +24,26 @@ class Products(Protocol):
         ...
 
     def table(self, graph: Graph, name: str, rows: Array) -> str:
-        """Rows (V, D) to be chosen from, in the graph once under this name."""
+        """Add a table of rows (V, D), in the graph once under this name."""
         ...
 
     def values(self, graph: Graph, table: str, operator: str, *where: str) -> str:
-        """The rows of a table that the operator chooses, Gather or Slice, in float32."""
+        """Return rows of a table in float32, chosen by an operator, Gather or Slice."""
         ...
 
-    cache_kind: int  # of the keys and values that attention keeps
+    cache_kind: int  # the type of cached keys and values
 
     def cached(self, graph: Graph, parts: str, names: Sequence[str]) -> str:
-        """Keys and values (2 L, ...) of these names as they are kept."""
+        """Return keys and values (2 L, ...) of these names in the type of the cache."""
         ...
 
     def scales(self, graph: Graph, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-        """What the attention operator must be told of a key and a value that are kept: inputs, attributes."""
+        """Return inputs and attributes by which the attention operator reads a cached key and value."""
         ...
 
 
 class Float32:
-    """The weights as they are."""
+    """Products in float32, with the weights as they are."""
 
     suffix = ""
     cache_kind = FLOAT

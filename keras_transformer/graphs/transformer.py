@@ -11,136 +11,134 @@ B rows, S source length, D width, H heads, K width of a head, L layers of the de
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from keras_transformer.graphs.builder import INT32, INT64, MICROSOFT, Graph, Shape
-from keras_transformer.graphs.precision import Array, Products, array
-
-if TYPE_CHECKING:
-    from keras_transformer.models.network import Network
-    from keras_transformer.models.translation import TranslationModel
+from keras_transformer.graphs.network_weights import Array, NetworkWeights
+from keras_transformer.graphs.precision import Products
 
 ACTIVATIONS = ("relu", "gelu", "silu")
 EMBEDDING, POSITIONS = "embedding", "positions"
 WRITTEN = "_written"  # behind the name of a cache, as it comes out
 BLOCK = 64  # logits that are searched together
 
+#: The names of products in a graph, and in the ranges of its calibration.
+_PRODUCTS = {
+    "self_attention/query_key_value": "query_key_value",
+    "self_attention/output": "output",
+    "cross_attention/query": "query",
+    "cross_attention/output": "memory_output",
+    "feed_forward/inner": "inner",
+    "feed_forward/outer": "outer",
+}
+_NORMS = "translation_model"  # before the names of normalization weights in a graph
 
-def refusal(network: "Network") -> str | None:
-    """Why there are no graphs of this network, if there are none."""
-    if network.activation not in ACTIVATIONS:
+
+def refusal(activation: str, width: int, num_heads: int) -> str | None:
+    """Return why there are no graphs of such a network, or None if there are."""
+    if activation not in ACTIVATIONS:
         return (
-            f"the ONNX graphs have the activations {', '.join(ACTIVATIONS)}; this network has "
-            f"{network.activation!r}."
+            f"the ONNX graphs have the activations {', '.join(ACTIVATIONS)}; this network has {activation!r}."
         )
-    lacking = [
-        name for name in ("decoder_num_heads", "output_bias", "forbidden") if getattr(network, name)
-    ] + ["tied_output"] * (not network.tied_output)
-    if lacking:
-        return f"the ONNX graphs do not compute {', '.join(lacking)} yet."
-    width, heads = network.width, network.num_heads
-    if width // heads % 8:
+    if width // num_heads % 8:
         return (
-            f"ONNX Runtime's attention takes heads whose width is a multiple of 8; got {width} / {heads} = "
-            f"{width // heads}. Train with another number of heads, or export other formats."
+            f"ONNX Runtime's attention takes heads whose width is a multiple of 8; got {width} / {num_heads} "
+            f"= {width // num_heads}. Train with another number of heads, or export other formats."
         )
     return None
 
 
-def encoder(model: "TranslationModel", products: Products) -> Graph:
+def encoder(network: NetworkWeights, products: Products) -> Graph:
     """source (B, S) -> memory (2 L, B, H, S, K): the key and the value of each of the decoder's layers.
 
     The last source token's are also apart, in float32 and with the heads together: last (2 L, B, 1, D).
     """
-    graph, heads = Graph("encoder"), model.network.num_heads
+    graph, heads, width, arrays = Graph("encoder"), network.num_heads, network.width, network.arrays
     source = graph.input("source", ["batch", "source"], INT32)
-    positions = products.table(graph, POSITIONS, array(model.positions.table))
+    positions = products.table(graph, POSITIONS, arrays["positions/table"])
     length = graph.node("Shape", source, start=1, end=2)
-    here = products.values(graph, positions, "Slice", graph.integers(0), length, graph.integers(0))
-    products.table(graph, EMBEDDING, array(model.source_embedding.embeddings))
-    width = model.network.width
-    x = _embedded(graph, products, model.source_embedding.scale, source, here, width)
+    vectors = products.values(graph, positions, "Slice", graph.integers(0), length, graph.integers(0))
+    products.table(graph, EMBEDDING, arrays["source_embedding/embeddings"])
+    x = _embedded(graph, products, network, source, vectors)
     sides = graph.node("Shape", source)
     sentences, tokens = graph.node("Concat", sides, graph.integers(-1), axis=0), graph.integers(-1, width)
 
-    def attention(layer: str, weights: Any, x: str) -> str:
-        x = _dense(graph, products, f"{layer}.query_key_value", x, weights.query_key_value_projection)
+    def attention(index: int, x: str) -> str:
+        x = stack.dense(index, "self_attention/query_key_value", x)
         parts = graph.node("Split", graph.node("Reshape", x, sentences), outputs=3, axis=2, num_outputs=3)
         x = graph.node("MultiHeadAttention", *parts, domain=MICROSOFT, num_heads=heads)
-        x = graph.node("Reshape", x, tokens)
-        return _dense(graph, products, f"{layer}.output", x, weights.output_projection)
+        return stack.dense(index, "self_attention/output", graph.node("Reshape", x, tokens))
 
-    stream = _Stream(graph, model.encoder, graph.node("Reshape", x, tokens))
-    for place, block in enumerate(model.encoder.blocks):
-        layer = f"encoder.{place}"
-        stream.through(block.self_attention_norm, partial(attention, layer, block.self_attention))
-        stream.through(block.feed_forward_norm, partial(_feed_forward, graph, products, model, layer, block))
-    projections = [block.cross_attention.key_value_projection for block in model.decoder.blocks]
-    kernel = np.concatenate([array(dense.kernel) for dense in projections], axis=1)
-    bias = np.concatenate([array(dense.bias) for dense in projections])
-    x = products.product(graph, "memory", stream.leave(), kernel, bias)
-    parts, head = 2 * len(projections), width // heads
+    stack = _Stack(graph, products, network, "encoder", graph.node("Reshape", x, tokens))
+    for index in range(network.encoder_layers):
+        stack.through(index, "self_attention_norm", attention)
+        stack.through(index, "feed_forward_norm", stack.feed_forward)
+    projections = [
+        f"decoder/block_{index}/cross_attention/key_value" for index in range(network.decoder_layers)
+    ]
+    kernel = np.concatenate([arrays[f"{name}/kernel"] for name in projections], axis=1)
+    bias = np.concatenate([arrays[f"{name}/bias"] for name in projections])
+    x = products.product(graph, "memory", stack.leave(), kernel, bias)
+    parts, head = 2 * network.decoder_layers, width // heads
     shape = graph.node("Concat", sides, graph.integers(parts, heads, head), axis=0)
-    apart = graph.node("Reshape", x, shape)
-    turned = graph.node("Transpose", apart, perm=[2, 0, 3, 1, 4])
-    names = [name for layer in range(len(projections)) for name in _cache_names("memory", layer)]
-    kept = products.cached(graph, turned, names)
-    end = graph.node("Slice", turned, *map(graph.integers, (-1, 2**31, 3)))
+    by_position = graph.node("Reshape", x, shape)
+    by_part = graph.node("Transpose", by_position, perm=[2, 0, 3, 1, 4])
+    names = [name for index in range(network.decoder_layers) for name in _cache_names("memory", index)]
+    memory = products.cached(graph, by_part, names)
+    end = graph.node("Slice", by_part, *map(graph.integers, (-1, 2**31, 3)))
     last = graph.node("Reshape", end, graph.integers(0, 0, 1, -1))
-    graph.output("memory", kept, [parts, "batch", heads, "source", head], products.cache_kind)
+    graph.output("memory", memory, [parts, "batch", heads, "source", head], products.cache_kind)
     graph.output("last", last, [parts, "batch", 1, width])
     return graph
 
 
-def decoder(model: "TranslationModel", products: Products) -> Graph:
+def decoder(network: NetworkWeights, products: Products) -> Graph:
     """token (B, 1) at position (B,) -> next (B, 1), and its log-probability (B, 1)."""
-    return _decoder(model, products, partial(_choose, model))
+    return _decoder(network, products, partial(_choose, network.target_vocabulary))
 
 
-def candidate_decoder(model: "TranslationModel", products: Products) -> Graph:
+def candidate_decoder(network: NetworkWeights, products: Products) -> Graph:
     """As `decoder`, with log_probs (B, V), the `count` highest of them, and the tokens whose they are."""
 
     def choose(graph: Graph, logits: str) -> None:
-        log_probs = _choose(model, graph, logits)
+        log_probs = _choose(network.target_vocabulary, graph, logits)
         count = graph.input("count", [1], INT64)
         highest, tokens = graph.node("TopK", log_probs, count, outputs=2, axis=1)
-        graph.output("log_probs", log_probs, ["batch", model.target_embedding.vocabulary_size])
+        graph.output("log_probs", log_probs, ["batch", network.target_vocabulary])
         graph.output("highest", highest, ["batch", "count"])
         graph.output("tokens", tokens, ["batch", "count"], INT64)
 
-    return _decoder(model, products, choose)
+    return _decoder(network, products, choose)
 
 
-def _choose(model: "TranslationModel", graph: Graph, logits: str) -> str:
+def _choose(vocabulary: int, graph: Graph, logits: str) -> str:
     """Output the likeliest token and its log-probability, and return the log-probabilities (B, V)."""
     highest = _highest(graph, logits)
     graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
-    log_probs = _log_probs(graph, logits, model)
-    there = graph.node("Unsqueeze", highest, graph.integers(2))  # another search would read all again
-    graph.output("log_prob", graph.node("GatherND", log_probs, there, batch_dims=1), ["batch", 1])
+    log_probs = _log_probs(graph, logits, vocabulary)
+    index = graph.node("Unsqueeze", highest, graph.integers(2))  # another search would read all again
+    graph.output("log_prob", graph.node("GatherND", log_probs, index, batch_dims=1), ["batch", 1])
     return log_probs
 
 
-def _decoder(model: "TranslationModel", products: Products, choose: Callable[[Graph, str], object]) -> Graph:
-    """One token of each row through the decoder; `choose` gives what is to be known of its logits (B, V).
+def _decoder(network: NetworkWeights, products: Products, choose: Callable[[Graph, str], object]) -> Graph:
+    """One token of each row through the decoder; `choose` adds the outputs that follow from the logits.
 
     The caches go in as {cache,memory}_{key,value}_LAYER and come out, a position longer, with _written behind
-    the name. Attention to the memory is made of the operator that attends to the cache: at every step it
-    writes the last source token, last_{key,value}_LAYER at memory_position (B,), where it stands already.
+    the name. Attention to the memory uses the operator that attends to the cache: at every step it writes
+    the last source token, last_{key,value}_LAYER at memory_position (B,), where it stands already.
     """
-    graph, network = Graph("decoder"), model.network
-    heads, width = network.num_heads, network.width
+    graph, heads, width, arrays = Graph("decoder"), network.num_heads, network.width, network.arrays
     token = graph.input("token", ["batch", 1], INT32)
     position = graph.input("position", ["batch"], INT32)
     memory_position = graph.input("memory_position", ["batch"], INT32)
     capacities = {kind: graph.input(f"{kind}_capacity", [], INT32) for kind in ("cache", "memory")}
     written: dict[str, tuple[str, Shape]] = {}
 
-    def attend(kind: str, layer: int, position: str, *parts: str) -> str:
+    def attend(kind: str, index: int, position: str, *parts: str) -> str:
         shape: Shape = ["batch", heads, f"{kind}_capacity", width // heads]
-        names = _cache_names(kind, layer)
+        names = _cache_names(kind, index)
         past = [graph.input(name, shape, products.cache_kind) for name in names]
         scales, kinds = products.scales(graph, names)
         attended, *present = graph.node(
@@ -154,80 +152,78 @@ def _decoder(model: "TranslationModel", products: Products, choose: Callable[[Gr
         """(B, D) -> (B, 1, D)."""
         return str(graph.node("Reshape", x, graph.integers(0, 1, -1)))
 
-    def self_attention(layer: int, weights: Any, x: str) -> str:
-        name = f"decoder.{layer}"
-        x = _dense(graph, products, f"{name}.query_key_value", x, weights.query_key_value_projection)
-        x = attend("cache", layer, position, one_token(x), "", "")
-        return _dense(graph, products, f"{name}.output", x, weights.output_projection)
+    def self_attention(index: int, x: str) -> str:
+        x = stack.dense(index, "self_attention/query_key_value", x)
+        x = attend("cache", index, position, one_token(x), "", "")
+        return stack.dense(index, "self_attention/output", x)
 
-    def cross_attention(layer: int, weights: Any, x: str) -> str:
-        name = f"decoder.{layer}"
-        query = _dense(graph, products, f"{name}.query", x, weights.query_projection)
-        last = [graph.input(f"last_{side}_{layer}", ["batch", 1, width]) for side in ("key", "value")]
-        x = attend("memory", layer, memory_position, one_token(query), *last)
-        return _dense(graph, products, f"{name}.memory_output", x, weights.output_projection)
+    def cross_attention(index: int, x: str) -> str:
+        query = stack.dense(index, "cross_attention/query", x)
+        last = [graph.input(f"last_{side}_{index}", ["batch", 1, width]) for side in ("key", "value")]
+        x = attend("memory", index, memory_position, one_token(query), *last)
+        return stack.dense(index, "cross_attention/output", x)
 
-    positions = products.table(graph, POSITIONS, array(model.positions.table))
-    here = products.values(graph, positions, "Gather", position)
-    products.table(graph, EMBEDDING, _whole_blocks(array(model.target_embedding.embeddings)))
-    said = graph.node("Reshape", token, graph.integers(-1))
-    x = _embedded(graph, products, model.target_embedding.scale, said, here, width)
-    stream = _Stream(graph, model.decoder, x)
-    for place, block in enumerate(model.decoder.blocks):
-        stream.through(block.self_attention_norm, partial(self_attention, place, block.self_attention))
-        stream.through(block.cross_attention_norm, partial(cross_attention, place, block.cross_attention))
-        stream.through(
-            block.feed_forward_norm, partial(_feed_forward, graph, products, model, f"decoder.{place}", block)
-        )
-    choose(graph, products.transposed(graph, "logits", stream.leave(), EMBEDDING))
+    positions = products.table(graph, POSITIONS, arrays["positions/table"])
+    vectors = products.values(graph, positions, "Gather", position)
+    products.table(graph, EMBEDDING, _whole_blocks(arrays["target_embedding/embeddings"]))
+    ids = graph.node("Reshape", token, graph.integers(-1))
+    stack = _Stack(graph, products, network, "decoder", _embedded(graph, products, network, ids, vectors))
+    for index in range(network.decoder_layers):
+        stack.through(index, "self_attention_norm", self_attention)
+        stack.through(index, "cross_attention_norm", cross_attention)
+        stack.through(index, "feed_forward_norm", stack.feed_forward)
+    choose(graph, products.transposed(graph, "logits", stack.leave(), EMBEDDING))
     for name, (value, shape) in written.items():
         graph.output(name, value, shape, products.cache_kind)
     return graph
 
 
-def _cache_names(kind: str, layer: int) -> list[str]:
-    return [f"{kind}_{side}_{layer}" for side in ("key", "value")]
+def _cache_names(kind: str, index: int) -> list[str]:
+    return [f"{kind}_{side}_{index}" for side in ("key", "value")]
 
 
-class _Stream:
-    """The residual stream through a stack of blocks.
+class _Stack:
+    """The residual stream x (R, D) through a stack of blocks, whose weights are named as in NetworkWeights.
 
-    Additions and normalisations are nodes of their own: fused, they take ONNX Runtime eight times as long.
+    Additions and normalizations are nodes of their own: fused, they take ONNX Runtime eight times as long.
     """
 
-    def __init__(self, graph: Graph, stack: Any, x: str) -> None:
-        self.graph, self.stack, self.x = graph, stack, x
+    def __init__(self, graph: Graph, products: Products, network: NetworkWeights, name: str, x: str) -> None:
+        self.graph, self.products, self.network, self.name, self.x = graph, products, network, name, x
 
-    def through(self, norm: Any, sublayer: Callable[[str], str]) -> None:
-        """A sublayer inside its residual, with the normalisation before or behind it."""
-        if self.stack.norm_first:
-            self.x = self.graph.node("Add", self.x, sublayer(self._normal(norm)))
+    def through(self, index: int, norm: str, sublayer: Callable[[int, str], str]) -> None:
+        """Add a sublayer of block `index` inside its residual, with the normalization before or behind it."""
+        norm = f"{self.name}/block_{index}/{norm}"
+        if self.network.norm_first:
+            self.x = self.graph.node("Add", self.x, sublayer(index, self._normal(norm)))
         else:
-            self.x = self.graph.node("Add", self.x, sublayer(self.x))
+            self.x = self.graph.node("Add", self.x, sublayer(index, self.x))
             self.x = self._normal(norm)
 
     def leave(self) -> str:
-        """What comes out of the stack."""
-        return self._normal(self.stack.norm) if self.stack.norm_first else self.x
+        """Return the output of the stack."""
+        return self._normal(f"{self.name}/norm") if self.network.norm_first else self.x
 
-    def _normal(self, norm: Any) -> str:
-        weights = [self.graph.weight(weight.path, array(weight)) for weight in (norm.gamma, norm.beta)]
+    def dense(self, index: int, layer: str, x: str) -> str:
+        """(R, D) -> (R, N) through a dense layer of block `index`."""
+        name, arrays = f"{self.name}/block_{index}/{layer}", self.network.arrays
+        product = f"{self.name}.{index}.{_PRODUCTS[layer]}"
+        return self.products.product(self.graph, product, x, arrays[f"{name}/kernel"], arrays[f"{name}/bias"])
+
+    def feed_forward(self, index: int, x: str) -> str:
+        """(R, D) -> (R, D)."""
+        x = self.dense(index, "feed_forward/inner", x)
+        return self.dense(index, "feed_forward/outer", _active(self.graph, self.network.activation, x))
+
+    def _normal(self, norm: str) -> str:
+        weights = [
+            self.graph.weight(f"{_NORMS}/{norm}/{name}", self.network.arrays[f"{norm}/{name}"])
+            for name in ("gamma", "beta")
+        ]
         normal: str = self.graph.node(
-            "LayerNormalization", self.x, *weights, axis=-1, epsilon=self.stack.epsilon
+            "LayerNormalization", self.x, *weights, axis=-1, epsilon=self.network.epsilon
         )
         return normal
-
-
-def _dense(graph: Graph, products: Products, name: str, x: str, dense: Any) -> str:
-    return products.product(graph, name, x, array(dense.kernel), array(dense.bias))
-
-
-def _feed_forward(
-    graph: Graph, products: Products, model: "TranslationModel", layer: str, block: Any, x: str
-) -> str:
-    x = _dense(graph, products, f"{layer}.inner", x, block.feed_forward.inner)
-    x = _active(graph, model.network.activation, x)
-    return _dense(graph, products, f"{layer}.outer", x, block.feed_forward.outer)
 
 
 def _active(graph: Graph, activation: str, x: str) -> str:
@@ -236,16 +232,17 @@ def _active(graph: Graph, activation: str, x: str) -> str:
     return str(graph.node(activation.capitalize(), x))
 
 
-def _embedded(graph: Graph, products: Products, scaled: bool, ids: str, here: str, width: int) -> str:
+def _embedded(graph: Graph, products: Products, network: NetworkWeights, ids: str, positions: str) -> str:
+    """Return the vectors of ids, with those of their positions added."""
     vectors = products.values(graph, EMBEDDING, "Gather", ids)
-    if scaled:
-        vectors = graph.node("Mul", vectors, graph.weight("scale", np.float32(width**0.5)))
-    x: str = graph.node("Add", vectors, here)
+    if network.scale_embeddings:
+        vectors = graph.node("Mul", vectors, graph.weight("scale", np.float32(network.width**0.5)))
+    x: str = graph.node("Add", vectors, positions)
     return x
 
 
 def _whole_blocks(rows: Array) -> Array:
-    """Filled up with the first row: a copy of it, behind it, is never the first of the highest."""
+    """Pad with copies of the first row: a copy behind it is never the first of the highest."""
     return np.concatenate([rows, np.repeat(rows[:1], -len(rows) % BLOCK, axis=0)])
 
 
@@ -258,9 +255,8 @@ def _highest(graph: Graph, logits: str) -> str:
     return str(graph.node("Add", graph.node("Mul", block, graph.integers(BLOCK)), inside))
 
 
-def _log_probs(graph: Graph, logits: str, model: "TranslationModel") -> str:
-    """(B, V, filled up) -> (B, V)."""
-    vocabulary = model.target_embedding.vocabulary_size
+def _log_probs(graph: Graph, logits: str, vocabulary: int) -> str:
+    """(B, V, padded) -> (B, V)."""
     if vocabulary % BLOCK:
         logits = graph.node("Slice", logits, *map(graph.integers, (0, vocabulary, 1)))
     return str(graph.node("LogSoftmax", logits, axis=1))

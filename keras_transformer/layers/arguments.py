@@ -34,7 +34,7 @@ def _is_number(value: Any) -> bool:
 
 
 def spawn(seed: int | None, count: int) -> list[int | None]:
-    """`count` seeds derived from one; none at all where none was given."""
+    """Derive `count` seeds from one; without one, each is None."""
     if seed is None:
         return [None] * count
     return [int(state) for state in np.random.SeedSequence(seed).generate_state(count) >> 1]

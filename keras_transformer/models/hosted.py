@@ -12,7 +12,6 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
-from keras_transformer import layers
 from keras_transformer.cores import usable_cores
 from keras_transformer.decoding.traced_search import Search
 from keras_transformer.decoding.tracing import without_gradients
@@ -23,43 +22,14 @@ from keras_transformer.inference.answer import Answer
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.backends.session import open_session
 from keras_transformer.inference.hosted_decoder import Decoder, Rows
-from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.models.translation import TranslationModel
-
-#: What the graphs compute. A subclass may compute something else.
-_KNOWN = {
-    TranslationModel,
-    layers.TokenEmbedding,
-    layers.PositionalEncoding,
-    layers.TransformerEncoder,
-    layers.TransformerEncoderBlock,
-    layers.TransformerDecoder,
-    layers.TransformerDecoderBlock,
-    layers.MultiHeadSelfAttention,
-    layers.MultiHeadAttention,
-    layers.FeedForward,
-    LayerNormalization,
-    keras.layers.Dense,
-    keras.layers.Dropout,
-}
+from keras_transformer.models.weights import network_weights, unlike_network
 
 
 def refusal(model: TranslationModel) -> str | None:
     """Why there are no ONNX graphs of this model, if there are none."""
-    return unlike_network(model) or transformer.refusal(model.network)
-
-
-def unlike_network(model: TranslationModel) -> str | None:
-    """Why float weights and the network's sizes do not say all that this model computes, if they do not."""
-    for layer in model._flatten_layers():
-        if type(layer) not in _KNOWN:
-            return f"{layer.path} is a {type(layer).__name__}, which graphs of weights cannot stand for."
-        if layer.quantization_mode is not None:
-            return (
-                f"{layer.path} is quantized to {layer.quantization_mode}; the graphs are made of float "
-                "weights. Export the model as it was before quantize(); the export quantizes by itself."
-            )
-    return None
+    network = model.network
+    return unlike_network(model) or transformer.refusal(network.activation, network.width, network.num_heads)
 
 
 class HostedModel:
@@ -92,7 +62,7 @@ class HostedModel:
         for make in graphs:
             if make not in self._sessions:
                 with without_gradients():
-                    self._sessions[make] = open_session(bytes(make(self.model, Float32())))
+                    self._sessions[make] = open_session(bytes(make(network_weights(self.model), Float32())))
                 self.graphs_made += 1
         return [self._sessions[make] for make in graphs]
 

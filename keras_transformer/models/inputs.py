@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
+
+from keras_transformer.layers.arguments import check_sizes
 
 
 def holds_text(data: Any) -> bool:
@@ -59,8 +61,6 @@ def texts_of(texts: Iterable[str], name: str = "translate") -> list[str]:
 
 def check_search(beam: int, length_penalty: float, max_tokens: int | None) -> None:
     """Refuse options of a search that are of another type, or out of range."""
-    for name, value in {"beam": beam, "max_tokens": 1 if max_tokens is None else max_tokens}.items():
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+    check_sizes(beam=beam, max_tokens=1 if max_tokens is None else max_tokens)
     if not isinstance(length_penalty, Real) or not isfinite(length_penalty):
         raise ValueError(f"length_penalty must be a finite number; got {length_penalty!r}.")

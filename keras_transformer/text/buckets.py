@@ -5,14 +5,14 @@ one, so that no step is spent on a half-empty batch. The n-th batch follows from
 was killed asks for the batches from n on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_BANDS = 12  # of target length, and of source length in one of them
+MAX_BANDS = 12  # of target length, and of source length in one of them
 Lengths = NDArray[np.int32]
 Indices = NDArray[np.int64]
 
@@ -26,10 +26,19 @@ class Bucket(NamedTuple):
 
 
 class BatchPlan:
-    """Which pairs make up which batch. lengths (N, 2) are the tokens of source and target of each pair."""
+    """The batches of a corpus.
+
+    Args:
+        lengths: the tokens of source and target of each pair (N, 2).
+        batch_tokens: bounds rows x length of the longer side of a batch.
+        seed: decides the order.
+        shapes: the maximum number of buckets.
+
+    Raises:
+        ValueError: the longest sentence does not fit into a batch.
+    """
 
     def __init__(self, lengths: Lengths, batch_tokens: int, seed: int = 0, shapes: int = 32) -> None:
-        """`batch_tokens` bounds rows x length of the longer side of a batch; at most `shapes` buckets."""
         self.seed = seed
         longest = int(lengths.max())
         if batch_tokens < longest:
@@ -46,7 +55,7 @@ class BatchPlan:
         self.padding = float(1 - lengths.sum() / padded)  # its share of an epoch's tokens, both sides
 
     def batches(self, start: int = 0) -> Iterator[tuple[Bucket, Indices]]:
-        """The endless sequence of batches, from the start-th on."""
+        """Yield the endless sequence of batches, from batch `start` on."""
         waiting = np.empty(0, np.int64)
         epoch = passed = 0
         while True:
@@ -56,22 +65,22 @@ class BatchPlan:
             passed, epoch = passed + len(planned), epoch + 1
 
     def epoch(self, number: int) -> list[tuple[Bucket, Indices]]:
-        """Every pair once, in an order of its own: nothing waits, a bucket may end with a short batch."""
+        """Return the batches of one epoch, every pair once: a bucket may end with a short batch."""
         rng = np.random.default_rng((self.seed, number))
         queue = rng.permutation(len(self._bucket_of))
         planned = []
         for bucket, members in zip(self.buckets, self._members(queue), strict=True):
             ends = range(bucket.rows, len(members), bucket.rows)
             planned += [(bucket, batch) for batch in np.split(members, ends) if len(batch)]
-        return [planned[place] for place in rng.permutation(len(planned))]
+        return [planned[index] for index in rng.permutation(len(planned))]
 
     def batches_per_epoch(self) -> int:
-        """About how many batches show every pair once."""
+        """Estimate the number of batches that contain every pair once."""
         rows = np.bincount(self._bucket_of, minlength=len(self.buckets))
         return max(1, round(sum(n / bucket.rows for n, bucket in zip(rows, self.buckets, strict=True))))
 
     def _epoch(self, epoch: int, waiting: Indices) -> tuple[list[tuple[int, Indices]], Indices]:
-        """Every pair once, behind those that wait -> batches, and those that wait now."""
+        """Return the full batches of every pair once, after the waiting ones, and the pairs that wait now."""
         rng = np.random.default_rng((self.seed, epoch))
         queue = np.concatenate([waiting, rng.permutation(len(self._bucket_of))])
         planned, left = [], []
@@ -80,17 +89,17 @@ class BatchPlan:
             planned += [(number, batch) for batch in members[:full].reshape(-1, bucket.rows)]
             left.append(members[full:])
         order = rng.permutation(len(planned))
-        return [planned[place] for place in order], np.concatenate(left)
+        return [planned[index] for index in order], np.concatenate(left)
 
     def _members(self, queue: Indices) -> list[Indices]:
-        """Those of each bucket, as they come in the queue."""
+        """Return the pairs of each bucket, in the order of the queue."""
         bucket_of = self._bucket_of[queue]
         ends = np.cumsum(np.bincount(bucket_of, minlength=len(self.buckets)))
         return np.split(queue[np.argsort(bucket_of, kind="stable")], ends[:-1])
 
 
 def _distinct(lengths: Lengths) -> tuple[Lengths, Indices, Indices]:
-    """-> the lengths that there are, how many pairs have each, and which of them each pair has.
+    """Return the distinct lengths, how many pairs have each, and the index of each pair's length.
 
     A corpus of millions has some thousand: all that is computed of lengths is computed of these.
     """
@@ -104,8 +113,8 @@ def _distinct(lengths: Lengths) -> tuple[Lengths, Indices, Indices]:
 def _buckets(
     distinct: Lengths, counts: Indices, batch_tokens: int, shapes: int
 ) -> tuple[list[Bucket], Indices]:
-    """Bands of target length, and in each of them bands of source length, where they pad least."""
-    grids = [_grid(distinct, counts, bands, shapes) for bands in range(1, min(shapes, MOST_BANDS) + 1)]
+    """Return bands of target length, each with bands of source length, that need the least padding."""
+    grids = [_grid(distinct, counts, bands, shapes) for bands in range(1, min(shapes, MAX_BANDS) + 1)]
     grid = min(grids, key=lambda grid: _padded(distinct, counts, grid)[0])
     _, bucket_of = _padded(distinct, counts, grid)
     members = _summed(bucket_of, counts, len(grid))
@@ -116,13 +125,13 @@ def _buckets(
     return buckets, bucket_of
 
 
-def _summed(places: Indices, counts: Indices, length: int) -> Indices:
-    """How many pairs each place has; bincount adds in float64, exact up to 2**53."""
-    return np.bincount(places, counts, length).astype(np.int64)
+def _summed(indices: Indices, counts: Indices, length: int) -> Indices:
+    """Sum the counts of each index; bincount adds in float64, exact up to 2**53."""
+    return np.bincount(indices, counts, length).astype(np.int64)
 
 
 def _grid(distinct: Lengths, counts: Indices, target_bands: int, shapes: int) -> list[tuple[int, int]]:
-    """Bands of target length, then each further shape where one more band of source length saves most."""
+    """Return bands of target length; each further shape is the band of source length that saves most."""
     source, target = distinct[:, 0], distinct[:, 1]
     highs = _bands(*_covers(target, counts), target_bands)
     inside = [(target > low) & (target <= high) for low, high in pairwise([0, *highs])]
@@ -142,7 +151,7 @@ def _grid(distinct: Lengths, counts: Indices, target_bands: int, shapes: int) ->
 
 
 def _padded(distinct: Lengths, counts: Indices, grid: list[tuple[int, int]]) -> tuple[int, Indices]:
-    """The tokens of an epoch, padding included, and the shape of each length: the first that holds it.
+    """Return the tokens of an epoch, padding included, and the first shape that holds each length.
 
     The shapes are ordered by target, then by source, and the last of a band holds the longest source in it:
     no pair comes into a band of longer targets than it needs.
@@ -162,8 +171,8 @@ def _covers(
     number of bands, and where its last band begins for each length it could end at. Dynamic programming: the
     best k bands up to a length are the best k - 1 bands up to where the last one begins.
     """
-    values, places = np.unique(lengths, return_inverse=True)
-    counts = _summed(places, pairs, len(values))
+    values, indices = np.unique(lengths, return_inverse=True)
+    counts = _summed(indices, pairs, len(values))
     number, tokens = np.cumsum(counts), np.cumsum(counts * values)
     # band[m, l]: the padding of one band over values[m] to values[l]
     band = (
@@ -171,7 +180,7 @@ def _covers(
     ).astype(float)
     band[np.tril_indices(len(values), -1)] = np.inf
     best, costs, begins = band[0], [band[0][-1]], []
-    for _ in range(min(MOST_BANDS, len(values)) - 1):
+    for _ in range(min(MAX_BANDS, len(values)) - 1):
         total = np.concatenate([[np.inf], best[:-1]])[:, None] + band
         best = total.min(axis=0)
         begins.append(total.argmin(axis=0))
@@ -180,16 +189,8 @@ def _covers(
 
 
 def _bands(values: NDArray[Any], costs: list[float], begins: list[NDArray[Any]], count: int) -> list[int]:
-    """The upper ends of the best cover with `count` bands, ascending."""
+    """Return the upper ends of the best cover with `count` bands, ascending."""
     ends = [len(values) - 1]
     for begin in reversed(begins[: min(count, len(costs)) - 1]):
         ends.append(int(begin[ends[-1]]) - 1)
     return [int(values[end]) for end in reversed(ends)]
-
-
-def padded(rows: Sequence[Sequence[int] | NDArray[Any]], length: int) -> NDArray[np.int32]:
-    """Rows of ids -> (B, length), filled up with 0."""
-    filled = np.zeros((len(rows), length), np.int32)
-    for place, row in enumerate(rows):
-        filled[place, : len(row)] = row
-    return filled

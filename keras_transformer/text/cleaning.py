@@ -1,7 +1,7 @@
-"""Pairs -> the pairs worth training on, one at a time, and a report of what was dropped and why.
+"""Cleaning: the pairs worth training on, one at a time, and a report of what was dropped and why.
 
 Before the rules look, text becomes what the tokenizer makes of it in any case: white space of every kind is a
-space between words, what nobody sees goes, and a letter with its marks is one character where there is one.
+space between words, invisible characters go, and a letter with its marks is one character where there is one.
 So two spellings are one sentence: it does not come twice, nor is it held out while it is learned.
 """
 
@@ -25,7 +25,7 @@ EXAMPLE_CHARACTERS = 80
 
 @dataclass(frozen=True)
 class CleaningRules:
-    """What a pair must be like to be kept. The defaults suit sentences in most pairs of languages.
+    """The rules that a pair must pass. The defaults suit sentences in most pairs of languages.
 
     max_characters, max_words  of either side.
     max_ratio  of the longer side to the shorter in characters, 10 added to both so that a few letters do not
@@ -46,14 +46,14 @@ class CleaningRules:
 
     def __post_init__(self) -> None:
         problems = [
-            f"{name} must be at least {least}; got {getattr(self, name)!r}"
-            for name, least in (
+            f"{name} must be at least {minimum}; got {getattr(self, name)!r}"
+            for name, minimum in (
                 ("max_characters", 1),
                 ("max_words", 1),
                 ("max_ratio", 1),
                 ("copy_characters", 0),
             )
-            if not getattr(self, name) >= least  # "not >=" and not "<": NaN is refused too
+            if not getattr(self, name) >= minimum  # "not >=" and not "<": NaN is refused too
         ]
         if problems:
             raise ValueError("cleaning rules: " + "; ".join(problems))
@@ -69,7 +69,7 @@ class DroppedPair(NamedTuple):
 
 @dataclass
 class CleaningReport:
-    """What `clean` read, kept and dropped so far."""
+    """The counts of `clean` so far, with examples."""
 
     read: int = 0
     kept: int = 0
@@ -83,8 +83,8 @@ class CleaningReport:
             examples.append(DroppedPair(self.read, _shortened(pair.source), _shortened(pair.target)))
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON."""
-        examples = {reason: [list(example) for example in found] for reason, found in self.examples.items()}
+        """Return the report for JSON."""
+        examples = {reason: [list(example) for example in pairs] for reason, pairs in self.examples.items()}
         return {"read": self.read, "kept": self.kept, "dropped": dict(self.dropped), "examples": examples}
 
     def __str__(self) -> str:
@@ -99,7 +99,13 @@ class CleaningReport:
 
 
 def clean(pairs: Iterable[Pair], rules: CleaningRules, report: CleaningReport) -> Iterator[Pair]:
-    """The pairs that no rule drops, white space made regular. The report is complete when they end."""
+    """Yield the pairs that no rule drops, with regular white space.
+
+    Args:
+        pairs: the corpus.
+        rules: what a pair must be like.
+        report: is filled meanwhile, and complete when the pairs end.
+    """
     seen: set[bytes] = set()
     for source, target in pairs:
         report.read += 1
@@ -117,12 +123,12 @@ def clean(pairs: Iterable[Pair], rules: CleaningRules, report: CleaningReport) -
 
 
 def regular(text: str) -> str:
-    """A side of a pair as the rules see it."""
+    """Return a text as the rules and the tokenizer see it: composed, visible, with single spaces."""
     return " ".join(unicodedata.normalize("NFC", text.translate(_GOES)).split())
 
 
 def _reason(pair: Pair, rules: CleaningRules) -> str | None:
-    """The first rule that drops this pair by itself."""
+    """Return the first rule that drops this pair by itself, or None."""
     shorter, longer = sorted(map(len, pair))
     if shorter == 0:
         return "empty"

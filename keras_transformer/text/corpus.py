@@ -37,11 +37,22 @@ class Pair(NamedTuple):
 
 
 class CorpusError(ValueError):
-    """What is wrong with a corpus: the file, the line, the counts, the remedy."""
+    """A corpus that cannot be read: the message has the file, the line, the counts and the remedy."""
 
 
 def read_parallel(sources: Sequence[Path], targets: Sequence[Path]) -> Iterator[Pair]:
-    """Line n of each source file with line n of its target file. "-" is standard input, for one of them."""
+    """Read line n of each source file with line n of its target file.
+
+    Args:
+        sources: the source files; "-" is standard input, for one file alone.
+        targets: a target file for each.
+
+    Returns:
+        The pairs, read as they are taken.
+
+    Raises:
+        CorpusError: a file is missing, damaged or not UTF-8, or the numbers of lines differ.
+    """
     if len(sources) != len(targets):
         raise CorpusError(
             f"{len(sources)} source files ({_names(sources)}) and {len(targets)} target files "
@@ -57,11 +68,22 @@ def read_parallel(sources: Sequence[Path], targets: Sequence[Path]) -> Iterator[
 
 
 def read_pairs(paths: Sequence[Path], source_lang: str, target_lang: str) -> Iterator[Pair]:
-    """The pairs of files that hold both sides: .tsv, .jsonl, .tmx, each also .gz. "-" is standard input: TSV.
+    """Read the pairs of files that hold both sides.
 
     TSV: source, tab, target. JSONL: {"fr": .., "en": ..} or {"source": .., "target": ..}, also inside
     "translation". TMX: languages match whatever their case, "fr" matches "fr-FR" too, and units that lack one
     of the two are skipped.
+
+    Args:
+        paths: files that end in .tsv, .jsonl or .tmx, each also .gz; "-" is standard input, as TSV.
+        source_lang: the language of the sources.
+        target_lang: the language of the targets.
+
+    Returns:
+        The pairs, read as they are taken.
+
+    Raises:
+        CorpusError: a file is missing, damaged, of another format, or not UTF-8.
     """
     _check_files(paths)
     readers = [(path, _reader(path)) for path in paths]
@@ -93,7 +115,7 @@ def _name(path: Path) -> str:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Stream]:
-    """The file's bytes, decompressed. Whatever fails while they are read is told with the file's name."""
+    """Open a file, decompressed. An error while it is read names the file."""
     if path == STANDARD_INPUT and sys.stdin is None:
         raise CorpusError("standard input is closed: name a file")
     with (
@@ -106,7 +128,7 @@ def _opened(path: Path) -> Iterator[Stream]:
 
 
 def decompressed(raw: "io.BufferedReader[Any]", path: Path) -> Stream:
-    """The bytes themselves, or what is compressed in them, as their beginning says."""
+    """Return a stream of the bytes, decompressed if they begin as gzip does."""
     compressed = raw.peek(2)[:2] == GZIP_MAGIC
     if path.suffix.lower() == ".gz" and not compressed and raw.peek(1):
         raise CorpusError(f"{path} is named .gz but is not gzipped: rename it, or compress it with gzip")
@@ -129,7 +151,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number, text) of each line, without its end."""
+    """Yield number and text of each line, without its end."""
     with _opened(path) as stream:
         number, offset = 0, 0
         while raw := stream.readline(MAX_LINE_BYTES + 1):
@@ -160,7 +182,7 @@ def _check_line(path: Path, number: int, raw: bytes) -> None:
 
 
 def decoded(path: Path, number: int, raw: bytes, offset: int) -> str:
-    """The text of a line, without its end and without a byte order mark at the start of the file.
+    """Return the text of a line, without its end and without a byte order mark at the start of the file.
 
     Args:
         path: The file, for the error text.
@@ -236,7 +258,7 @@ def _jsonl_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pai
 
 
 class _RecordError(ValueError):
-    """What is wrong with one JSON record; its place is added by whoever knows it."""
+    """A JSON record that is no pair; the caller adds file and line."""
 
 
 def _json_pair(line: str, source_lang: str, target_lang: str) -> Pair:
@@ -274,7 +296,7 @@ def _json_text(record: dict[str, object], key: str, source_lang: str, target_lan
 
 def _tmx_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pair]:
     seen: Counter[str] = Counter()
-    found = False
+    has_pairs = False
     with _opened(path) as stream:
         if not stream.peek(1):
             raise _empty(path)
@@ -283,11 +305,11 @@ def _tmx_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pair]
                 seen.update(unit.keys())
                 source, target = _segment(unit, source_lang), _segment(unit, target_lang)
                 if source is not None and target is not None:
-                    found = True
+                    has_pairs = True
                     yield Pair(source, target)
         except TmxError as error:
             raise CorpusError(f"{_name(path)}, {error}") from error
-    if not found:
+    if not has_pairs:
         languages = ", ".join(f"{language} ({count})" for language, count in sorted(seen.items())) or "none"
         raise CorpusError(
             f"{_name(path)} has no unit in both {source_lang!r} and {target_lang!r}; "
@@ -296,11 +318,11 @@ def _tmx_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pair]
 
 
 def _segment(unit: dict[str, str], language: str) -> str | None:
-    """The text in exactly this language, or else in one of its regions: fr, then fr-FR or fr_CA."""
-    wanted = language.lower().replace("_", "-")
+    """Return the text in exactly this language, or else in one of its regions: fr, then fr-FR or fr_CA."""
+    prefix = language.lower().replace("_", "-")
     names = {name.lower().replace("_", "-"): name for name in unit}
-    regional = (name for key, name in names.items() if key.startswith(wanted + "-"))
-    name = names.get(wanted) or next(regional, None)
+    regional = (name for key, name in names.items() if key.startswith(prefix + "-"))
+    name = names.get(prefix) or next(regional, None)
     return None if name is None else unit[name]
 
 

@@ -1,6 +1,6 @@
-"""How long an answer may become, and rows of like length beside each other, so that little is padding.
+"""The maximum length of an answer, and batches of rows of similar length, which need little padding.
 
-Nothing here needs a framework: every runtime asks it.
+Nothing here needs a framework: every runtime uses it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,23 +9,39 @@ Rows = Sequence[Sequence[int]]
 
 
 def longest_answer(source_length: int) -> int:
-    """The most target tokens that a source of so many tokens is given."""
+    """Return the maximum number of target tokens for a source of so many tokens."""
     return 2 * source_length + 10
 
 
-def like_lengths(rows: Rows, budget_tokens: int, end_id: int = 3) -> Iterator[list[int]]:
-    """The places of the rows of each batch, the longest first; padded, a batch has at most budget_tokens.
+def check_lengths(rows: Rows, max_length: int) -> None:
+    """Refuse rows that are longer than the positions of a network.
 
-    A row longer than the budget is a batch of its own. One that says nothing, or nothing but its end, has no
-    answer and is in none.
+    Raises:
+        ValueError: a row has more than `max_length` tokens.
+    """
+    for index, row in enumerate(rows):
+        if len(row) > max_length:
+            raise ValueError(
+                f"a source has at most {max_length} tokens, its end included; row {index} has {len(row)}. "
+                f"Cut it: encode_source(texts, {max_length})."
+            )
+
+
+def like_lengths(rows: Rows, budget_tokens: int, end_id: int = 3) -> Iterator[list[int]]:
+    """Yield the indices of the rows of each batch, the longest rows first.
+
+    Args:
+        rows: token ids. A row that is empty, or has nothing but its end, has no answer and is in no batch.
+        budget_tokens: tokens of a batch, padding included. A longer row is a batch of its own.
+        end_id: the token that ends a row.
     """
     return by_length([0 if list(row) == [end_id] else len(row) for row in rows], budget_tokens)
 
 
 def by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """The same for things of these lengths. What has none is left out."""
-    order = [place for place, length in enumerate(lengths) if length]
-    order.sort(key=lambda place: lengths[place], reverse=True)
+    """Yield the indices of each batch for items of these lengths. Items of length 0 are left out."""
+    order = [index for index, length in enumerate(lengths) if length]
+    order.sort(key=lambda index: lengths[index], reverse=True)
     while order:
         size = max(1, budget // lengths[order[0]])
         yield order[:size]

@@ -16,11 +16,11 @@ CODE_TAGS = frozenset({"bpt", "ept", "it", "ph", "ut"})
 
 
 class TmxError(ValueError):
-    """What is wrong with the document, and where in it."""
+    """A document that is no TMX; the message says why, and where."""
 
 
 def translation_units(chunks: Iterable[bytes]) -> Iterator[dict[str, str]]:
-    """Each `<tu>` as {language: text}, languages as the file writes them. UTF-8, UTF-16 or as declared."""
+    """Yield each `<tu>` as {language: text}, languages as in the file. UTF-8, UTF-16 or as declared."""
     document = _Document()
     for chunk in chunks:
         document.feed(chunk, final=False)

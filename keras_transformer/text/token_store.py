@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_transformer.files import Synced
-from keras_transformer.text.buckets import padded
 from keras_transformer.text.corpus import Pair
+from keras_transformer.text.padding import padded
 from keras_transformer.text.tokenizer import Tokenizer
 
 CHUNK = 10_000
@@ -22,7 +22,7 @@ class TokenStore:
     """The ids of both sides of every pair, each ending with the end id, in the order of the corpus."""
 
     def __init__(self, directory: Path) -> None:
-        """Open what `write` left."""
+        """Open the files that `write` wrote."""
         self._ends = [_ends(directory / f"{side}.ends.npy") for side in SIDES]
         self._ids = [
             _ids(directory / f"{side}.ids", int(ends[-1]))
@@ -39,9 +39,15 @@ class TokenStore:
         dropout: float = 0.0,
         seed: int = 0,
     ) -> Self:
-        """Tokenise the pairs as they come. Sentences over max_tokens are cut there, the end id kept.
+        """Tokenize pairs as they come, and write the store.
 
-        With dropout, the tokenizer's, a pair that comes again is cut into other pieces.
+        Args:
+            directory: where the files go.
+            pairs: the corpus.
+            tokenizer: the tokenizer.
+            max_tokens: longer sentences are cut there, and keep their end id.
+            dropout: the tokenizer's: a pair that comes again is split into other pieces.
+            seed: decides the dropout.
         """
         seeds = np.random.default_rng(seed)
         directory.mkdir(parents=True, exist_ok=True)
@@ -65,11 +71,11 @@ class TokenStore:
         return len(self._ends[0])
 
     def lengths(self) -> NDArray[np.int32]:
-        """-> (N, 2): the tokens of source and target of each pair."""
+        """Return the number of tokens of source and target of each pair (N, 2)."""
         return np.stack([np.diff(ends, prepend=0) for ends in self._ends], axis=1).astype(np.int32)
 
     def rows(self, side: int, indices: NDArray[Any], length: int) -> NDArray[np.int32]:
-        """The ids of these pairs on one side (0 source, 1 target), padded with 0 -> (B, length)."""
+        """Return the ids of these pairs on one side (0 source, 1 target), padded with 0 -> (B, length)."""
         ends, ids = self._ends[side], self._ids[side]
         starts = [0 if index == 0 else ends[index - 1] for index in indices]
         return padded(
@@ -78,7 +84,7 @@ class TokenStore:
 
 
 def _ends(path: Path) -> NDArray[np.int64]:
-    """Where each text ends in the ids of its side."""
+    """Load the end of each text in the ids of its side."""
     try:
         return np.load(path, mmap_mode="r")
     except (ValueError, EOFError) as error:
@@ -86,7 +92,7 @@ def _ends(path: Path) -> NDArray[np.int64]:
 
 
 def _ids(path: Path, count: int) -> NDArray[np.uint32]:
-    """As many as the last text's end says: of a file that was cut, what is gone would be read as padding."""
+    """Map the ids of a side, and refuse a file that is too short: the rest would be read as padding."""
     size = path.stat().st_size
     if size != 4 * count:
         raise ValueError(

@@ -40,7 +40,18 @@ class TargetLanguageError(ValueError):
 
 
 class Tokenizer:
-    """ids = pieces + end of sentence. Special ids: 0 padding, 1 unknown (never comes), 2 start, 3 end."""
+    """Text to token ids and back. Ids: 0 padding, 1 unknown (never occurs), 2 start, 3 end, then pieces.
+
+    Args:
+        models: the bytes of SentencePiece models: one for both sides, or the source's and the target's.
+        source_lang: the language of the source, such as fr.
+        target_lang: the language of the target.
+        vocabularies: the pieces of the source and of the target by id, where the models do not number them.
+
+    Raises:
+        ValueError: a vocabulary has a piece twice, a model is not one of SentencePiece, or the two differ in
+            their special ids.
+    """
 
     def __init__(
         self,
@@ -49,18 +60,6 @@ class Tokenizer:
         target_lang: str = "",
         vocabularies: Sequence[Sequence[str]] = (),
     ) -> None:
-        """From the bytes of SentencePiece models: one for both sides, or the source's and the target's.
-
-        Args:
-            models: The models.
-            source_lang: Code of the source language.
-            target_lang: Code of the target language.
-            vocabularies: The pieces of the source and of the target in the order of their ids, where it is
-                not the models that number them.
-
-        Raises:
-            ValueError: If a model or a vocabulary cannot be used.
-        """
         self.source_lang = source_lang
         self.target_lang = target_lang
         self._models = list(models)
@@ -84,11 +83,22 @@ class Tokenizer:
         target_lang: str = "",
         character_coverage: float = 1.0,
     ) -> Self:
-        """Learns the pieces ("bpe" or "unigram") from one pass over the pairs, kept on disk meanwhile.
+        """Learn a tokenizer from one pass over the pairs, which are spooled to disk meanwhile.
 
-        The same pairs give the same bytes: one thread, and of a corpus of more than a million sentences that
-        many are taken at even distances. vocabulary_size None is 8,000, or as many as the corpus supports; a
-        size that is said is kept to, or refused. Sentences of more than 4,192 bytes are not learned from.
+        The same pairs give the same bytes: one thread learns, and of a corpus of more than a million
+        sentences a million are taken at even distances. Sentences of more than 4,192 bytes are skipped.
+
+        Args:
+            pairs: the corpus.
+            vocabulary_size: the number of pieces; None is 8,000, or as many as the corpus supports.
+            kind: bpe or unigram.
+            joint: whether one vocabulary serves both sides.
+            source_lang: the language of the source.
+            target_lang: the language of the target.
+            character_coverage: the share of the characters that get a piece.
+
+        Raises:
+            ValueError: an option is out of range, or the corpus does not support it.
         """
         models = learn(pairs, vocabulary_size, kind, joint, character_coverage)
         return cls(models, source_lang, target_lang)
@@ -99,7 +109,7 @@ class Tokenizer:
 
     @property
     def source_model(self) -> bytes:
-        """What tensorflow_text.SentencepieceTokenizer(model=..., add_eos=True) takes."""
+        """The bytes that tensorflow_text.SentencepieceTokenizer(model=..., add_eos=True) takes."""
         return self._models[0]
 
     @property
@@ -156,43 +166,49 @@ class Tokenizer:
     def encode_source(
         self, texts: Sequence[str], max_tokens: int | None = None, dropout: float = 0.0, seed: int = 0
     ) -> list[list[int]]:
-        """The ids of each text, ending with eos_id; at most max_tokens of them, the end included.
+        """Encode source texts.
 
-        With dropout, for training, texts are cut into other pieces with each seed: of the joints that make
-        the usual pieces that share is left out (BPE-dropout).
+        Args:
+            texts: the texts.
+            max_tokens: longer texts are cut to so many ids, the end included.
+            dropout: for training, the share of BPE's merges that is skipped (BPE-dropout).
+            seed: decides the dropout.
+
+        Returns:
+            The ids of each text, which end with eos_id.
         """
         return _encode(self._source, self.eos_id, texts, max_tokens, dropout, seed)
 
     def count_source(self, text: str) -> int:
-        """The ids that a text has, the end included."""
+        """Return the number of ids of a source text, the end included."""
         return len(self.encode_source([text])[0])
 
     def encode_target(
         self, texts: Sequence[str], max_tokens: int | None = None, dropout: float = 0.0, seed: int = 0
     ) -> list[list[int]]:
-        """As encode_source. No bos_id: it is the model that starts its decoder with it."""
+        """Encode target texts, as encode_source does. The model adds bos_id itself."""
         return _encode(self._target, self.eos_id, texts, max_tokens, dropout, seed)
 
     def decode_source(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
-        """The text of each row. Padding, start and end say nothing; bytes that are no UTF-8 become U+FFFD."""
+        """Decode rows of source ids. Padding, start and end have no text; invalid UTF-8 becomes U+FFFD."""
         return _decode(self._source, ids)
 
     def decode_target(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
-        """As decode_source."""
+        """Decode rows of target ids, as decode_source does."""
         return _decode(self._target, ids)
 
     def pieces_source(self, ids: Iterable[SupportsIndex]) -> list[str]:
-        """One row of ids as pieces; ▁ is a space, <0x0A> a byte."""
+        """Return the pieces of a row of source ids; ▁ is a space, <0x0A> a byte."""
         return self._source.pieces(_checked(self._source, ids, row=0))
 
     def pieces_target(self, ids: Iterable[SupportsIndex]) -> list[str]:
-        """As pieces_source."""
+        """Return the pieces of a row of target ids."""
         return self._target.pieces(_checked(self._target, ids, row=0))
 
     def save(self, directory: Path) -> None:
-        """Writes shared.model, or source.model and target.model, and about.json: all of it, or nothing.
+        """Write shared.model, or source.model and target.model, and about.json: all of them, or none.
 
-        Imported tokenizers also have vocabulary.json, the pieces of both sides in the order of their ids.
+        Tokenizers of imported models also have vocabulary.json: the pieces of both sides by id.
         """
         if directory.exists():
             raise FileExistsError(
@@ -214,7 +230,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        """What `save` wrote; also bare SentencePiece models of those names, which no checksum protects."""
+        """Load the files of `save`, or SentencePiece models of those names, which no checksum protects."""
         names, about = _model_names(directory), _about(directory)
         vocabularies = _vocabularies(directory, about["sha256"].get(VOCABULARY))
         numbers = not vocabularies
@@ -222,7 +238,7 @@ class Tokenizer:
         return cls(models, about["source_lang"], about["target_lang"], vocabularies)
 
     def get_config(self) -> dict[str, Any]:
-        """For JSON and inside a .keras file: the models as base64."""
+        """Return the configuration for JSON and .keras files, the models as base64."""
         models = [base64.b64encode(model).decode("ascii") for model in self._models]
         config: dict[str, Any] = {
             "models": models,
@@ -255,8 +271,8 @@ def _encode(
         raise TypeError(f"a sequence of texts is expected; got the text {texts[:40]!r}. Put it into a list")
     if limit is not None and limit < 1:
         raise ValueError(f"max_tokens must be at least 1, which is the end of sentence alone; got {limit}")
-    kept = None if limit is None else limit - 1
-    return [[*ids[:kept], end_id] for ids in side.encode(texts, dropout, seed)]
+    max_pieces = None if limit is None else limit - 1
+    return [[*ids[:max_pieces], end_id] for ids in side.encode(texts, dropout, seed)]
 
 
 def _decode(side: Pieces, rows: Iterable[Iterable[SupportsIndex]]) -> list[str]:

@@ -31,22 +31,34 @@ def learn(
     kind: str,
     joint: bool,
     character_coverage: float = 1.0,
-    beside: Path | None = None,
+    temp_directory: Path | None = None,
 ) -> list[bytes]:
-    """-> one SentencePiece model for both sides, or one for each.
+    """Learn SentencePiece models.
 
-    The pairs are kept on disk meanwhile: in the directory `beside`, or else where the system has its
-    temporary files, which may be memory.
+    Args:
+        pairs: the corpus; it is read once, and spooled to disk meanwhile.
+        vocabulary_size: the number of pieces; None is 8,000, or as many as the corpus supports.
+        kind: bpe or unigram.
+        joint: whether one model serves both sides.
+        character_coverage: the share of the characters that get a piece.
+        temp_directory: where the pairs are spooled; by default where the system has its temporary files,
+            which may be in memory.
+
+    Returns:
+        The bytes of the one model, or of the source's and the target's.
+
+    Raises:
+        ValueError: an option is out of range, or the corpus does not support it.
     """
     _check(vocabulary_size, kind, character_coverage)
-    with tempfile.TemporaryDirectory(prefix=".tokenizer-", dir=beside) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".tokenizer-", dir=temp_directory) as scratch:
         files = _spooled(pairs, Path(scratch))
         sides = [files] if joint else [[file] for file in files]
         return [_learned(side, vocabulary_size, kind, character_coverage) for side in sides]
 
 
 def whole(text: str) -> str:
-    """A lone surrogate, half a character that JSON can smuggle in, becomes U+FFFD. UTF-8 input has none."""
+    """Replace lone surrogates, halves of characters that JSON can contain, with U+FFFD."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -70,7 +82,7 @@ def _check(vocabulary_size: int | None, kind: str, character_coverage: float) ->
 
 
 def _spooled(pairs: Iterable[Pair], directory: Path) -> list[Path]:
-    """Source and target text as two files of lines, so that one pass over the pairs is enough."""
+    """Write source and target texts to two files of lines, so that one pass over the pairs is enough."""
     paths = [directory / "source", directory / "target"]
     with Synced(paths[0]) as source, Synced(paths[1]) as target:  # an error says which file
         for pair in pairs:
@@ -86,11 +98,11 @@ def _lines(paths: Sequence[Path]) -> Iterator[bytes]:
 
 
 def _sentences(paths: Sequence[Path]) -> Iterator[bytes]:
-    """Every line, or MAX_TRAINING_SENTENCES of them at even distances."""
+    """Yield every line, or MAX_TRAINING_SENTENCES of them at even distances."""
     total = sum(1 for _ in _lines(paths))
-    kept = min(total, MAX_TRAINING_SENTENCES)
+    count = min(total, MAX_TRAINING_SENTENCES)
     for number, line in enumerate(_lines(paths)):
-        if number * kept // total != (number + 1) * kept // total:
+        if number * count // total != (number + 1) * count // total:
             yield line.removesuffix(b"\n")
 
 
@@ -105,30 +117,30 @@ def _learned(
     try:
         return _model(paths, size, kind, character_coverage)
     except RuntimeError as error:
-        most, least = (re.search(reason, str(error)) for reason in (_TOO_HIGH, _TOO_SMALL))
-        rare = least and character_coverage > WITHOUT_RARE
-        if vocabulary_size is not None or not (most or rare):
+        maximum, minimum = (re.search(reason, str(error)) for reason in (_TOO_HIGH, _TOO_SMALL))
+        rare = minimum and character_coverage > WITHOUT_RARE
+        if vocabulary_size is not None or not (maximum or rare):
             raise ValueError(_explained(str(error), size)) from error
-    if most:
+    if maximum:
         _logger.warning(
-            "a vocabulary of %s pieces: this corpus supports no more (%d is usual)", most[1], size
+            "a vocabulary of %s pieces: this corpus supports no more (%d is usual)", maximum[1], size
         )
-        return _model(paths, int(most[1]), kind, character_coverage)
+        return _model(paths, int(maximum[1]), kind, character_coverage)
     _logger.warning("more characters than %d pieces can have: the rarest are written as bytes", size)
     return _learned(paths, vocabulary_size, kind, WITHOUT_RARE)
 
 
 def _explained(error: str, size: int) -> str:
-    """SentencePiece's reason in the user's words."""
-    if most := re.search(_TOO_HIGH, error):
+    """Explain an error of SentencePiece in the user's words."""
+    if maximum := re.search(_TOO_HIGH, error):
         return (
-            f"vocabulary_size={size} is more than this corpus supports, which is {most[1]}: "
-            f"say {most[1]} or less, or leave it out"
+            f"vocabulary_size={size} is more than this corpus supports, which is {maximum[1]}: "
+            f"say {maximum[1]} or less, or leave it out"
         )
-    if least := re.search(_TOO_SMALL, error):
+    if minimum := re.search(_TOO_SMALL, error):
         return (
             f"vocabulary_size={size} is too small: special ids, bytes and the corpus' characters "
-            f"are {least[1]}. Say more, or leave it out: rare characters are then written as bytes"
+            f"are {minimum[1]}. Say more, or leave it out: rare characters are then written as bytes"
         )
     return f"SentencePiece cannot learn from this text: {error}"
 
@@ -154,7 +166,7 @@ def _model(paths: Sequence[Path], size: int, kind: str, character_coverage: floa
 
 
 def _exactly_summed(model: bytes) -> bytes:
-    """The model with scores that are multiples of 1/64.
+    """Round the scores of a model to multiples of 1/64.
 
     Unigram picks the pieces with the best sum of scores. 000 as 0 + 00 or as 00 + 0 is a tie that the
     rounding of float32 decides, and the library rounds otherwise than tensorflow-text: the ids would differ.
@@ -171,7 +183,7 @@ def _exactly_summed(model: bytes) -> bytes:
 
 @cache
 def _normalization() -> list[tuple[str, str]]:
-    """The module's table: what is replaced, by what."""
+    """Return the table of replacements that the tokenizer's module describes."""
     table: dict[str, str] = {}
     for character in map(chr, itertools.chain(range(1, 0xD800), range(0xE000, 0x110000))):
         if not unicodedata.is_normalized("NFD", character):

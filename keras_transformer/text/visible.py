@@ -25,8 +25,8 @@ def visible_line(text: str) -> str:
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def _shown(found: re.Match[str]) -> str:
-    character = found[0]
+def _shown(match: re.Match[str]) -> str:
+    character = match[0]
     if unicodedata.category(character) not in _OTHER or character in _JOINERS:
         return character
     return json.dumps(character)[1:-1]

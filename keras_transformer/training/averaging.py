@@ -1,4 +1,4 @@
-"""The average of the weights: steadier than any of them, and what is validated and kept."""
+"""The average of the weights, which is validated and saved: it varies less than the weights."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def mean(states: Iterable[Sequence[NDArray[Any]]]) -> list[NDArray[np.float32]]:
-    """The same weights at several times -> their mean, summed in float32; one state at a time is read."""
+    """Return the mean of several states of the same weights, summed in float32, one state at a time."""
     count = 0
     total: list[NDArray[np.float32]] = []
     for count, state in enumerate(states, start=1):

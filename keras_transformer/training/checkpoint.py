@@ -15,21 +15,31 @@ class CheckpointError(ValueError):
 
 
 def save(path: Path, variables: Sequence[Any], progress: dict[str, Any]) -> None:
-    """Every variable in its order, and what JSON can hold of where the run stands."""
-    arrays = {f"{place:05d}": np.asarray(variable) for place, variable in enumerate(variables)}
+    """Write a checkpoint: whole, or not at all.
+
+    Args:
+        path: the file.
+        variables: every variable of the run, in an order that stays.
+        progress: the step and the history, as JSON has them.
+    """
+    arrays = {f"{index:05d}": np.asarray(variable) for index, variable in enumerate(variables)}
     path.parent.mkdir(exist_ok=True)
-    with replacing(path) as beside:
-        np.savez(beside, allow_pickle=False, progress=np.array(json.dumps(progress)), **arrays)
+    with replacing(path) as temp_path:
+        np.savez(temp_path, allow_pickle=False, progress=np.array(json.dumps(progress)), **arrays)
 
 
 def restore(path: Path, variables: Sequence[Any]) -> dict[str, Any]:
-    """Give every variable what `save` wrote, if all of it fits; returns the progress."""
+    """Assign the values of a checkpoint to the variables, if all of them fit, and return its progress.
+
+    Raises:
+        CheckpointError: the file is damaged, or belongs to another recipe.
+    """
     progress, arrays = _read(path)
-    wanted = [tuple(variable.shape) for variable in variables]
-    found = [array.shape for array in arrays]
-    if wanted != found:
+    expected = [tuple(variable.shape) for variable in variables]
+    shapes = [array.shape for array in arrays]
+    if expected != shapes:
         raise CheckpointError(
-            f"{path} holds {len(found)} tensors that do not fit the {len(wanted)} of this run: "
+            f"{path} holds {len(shapes)} tensors that do not fit the {len(expected)} of this run: "
             "it belongs to another recipe."
         )
     for variable, array in zip(variables, arrays, strict=True):
@@ -37,18 +47,18 @@ def restore(path: Path, variables: Sequence[Any]) -> dict[str, Any]:
     return dict(progress)
 
 
-def read(path: Path, places: Sequence[int]) -> list[Any]:
-    """Of the variables that `save` was given those at these places, and no other is read."""
-    return _read(path, places)[1]
+def read(path: Path, indices: Sequence[int]) -> list[Any]:
+    """Read the values of the variables with these indices, and no others."""
+    return _read(path, indices)[1]
 
 
-def _read(path: Path, places: Sequence[int] | None = None) -> tuple[Any, list[Any]]:
+def _read(path: Path, indices: Sequence[int] | None = None) -> tuple[Any, list[Any]]:
     with path.open("rb") as file:
         try:
             with np.load(file, allow_pickle=False) as archive:
                 progress = json.loads(str(archive["progress"]))
                 names = sorted(set(archive.files) - {"progress"})
-                chosen = names if places is None else [names[place] for place in places]
+                chosen = names if indices is None else [names[index] for index in indices]
                 return progress, [archive[name] for name in chosen]
         except MemoryError:
             raise  # nothing is wrong with the file
@@ -58,6 +68,6 @@ def _read(path: Path, places: Sequence[int] | None = None) -> tuple[Any, list[An
             ) from error
 
 
-def kept(directory: Path) -> list[Path]:
-    """The checkpoints of a run, oldest first."""
+def checkpoints(directory: Path) -> list[Path]:
+    """Return the checkpoints of a run, oldest first."""
     return sorted(directory.glob("step-*.npz"))

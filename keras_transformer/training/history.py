@@ -6,10 +6,10 @@ Scores = Mapping[str, float]
 
 
 def rank(scores: Scores) -> tuple[float, float]:
-    """More is better: BLEU, and where it is the same, as among very short lines, the lower loss."""
+    """Return a sort key, higher is better: BLEU, then, as very short lines often tie, the lower loss."""
     return scores["bleu"], -scores["loss"]
 
 
 def best(history: Sequence[Scores]) -> Scores | None:
-    """The validation whose model is kept: the first of the best."""
+    """Return the validation whose model is saved: the first of the best, or None."""
     return max(history, key=rank, default=None)

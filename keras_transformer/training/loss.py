@@ -38,12 +38,12 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """Read what `get_config` gave, in this version or an earlier one."""
+        """Create the loss from what `get_config` gave, in this version or an earlier one."""
         return cls(**current_names(config))
 
 
 def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: Tensor) -> Tensor:
-    """(B, T), (B, T, V) -> the loss of each token (B, T), 0 where the label is padding.
+    """Return the loss of each token (B, T) of labels (B, T) and logits (B, T, V), 0 where a label is padding.
 
     Its gradient is written by hand: it keeps the logits and a number a token, and computes the
     probabilities again, where a backend's own keeps them all, as large as the logits.
@@ -91,7 +91,7 @@ def _loss(labels: Tensor, logits: Tensor, label_smoothing: Tensor) -> tuple[Tens
 def _gradient(
     labels: Tensor, logits: Tensor, label_smoothing: Tensor, normaliser: Tensor, upstream: Tensor
 ) -> Tensor:
-    """What comes back for each loss (B, T) -> for each logit: probability - expected, times that."""
+    """Return the gradient of the logits: (probability - expected) x upstream (B, T)."""
     probability = ops.exp(ops.cast(logits, "float32") - normaliser)
     upstream = ops.where(labels == 0, 0.0, upstream)[..., None]
     return ops.cast((probability - _expected(labels, logits, label_smoothing)) * upstream, logits.dtype)

@@ -1,4 +1,4 @@
-"""Which precision this machine trains fastest in."""
+"""The precision that this machine trains fastest in."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ BFLOAT16_INSTRUCTIONS = {"avx512_bf16", "amx_bf16"}
 
 
 def fastest_precision(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """bfloat16 where the processor multiplies it, float32 where it does not or does not say."""
+    """Return bfloat16 if the processor has instructions for it, else float32."""
     if not cpuinfo.exists():
         return "float32"
     flags = next((line for line in cpuinfo.read_text().splitlines() if line.startswith("flags")), "")

@@ -20,12 +20,12 @@ class Adam(keras.optimizers.Adam):
             return
         import tensorflow as tf  # noqa: PLC0415
 
-        place = self._get_variable_index(variable)
+        index = self._get_variable_index(variable)
         step = tf.cast(self.iterations + 1, tf.float32)
         tf.raw_ops.ResourceApplyAdam(
             var=_handle(variable),
-            m=_handle(self._momentums[place]),
-            v=_handle(self._velocities[place]),
+            m=_handle(self._momentums[index]),
+            v=_handle(self._velocities[index]),
             beta1_power=tf.pow(self.beta_1, step),
             beta2_power=tf.pow(self.beta_2, step),
             lr=learning_rate,

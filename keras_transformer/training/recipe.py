@@ -23,7 +23,7 @@ MAX_PEAK_LEARNING_RATE = 10.0
 
 @dataclass(frozen=True)
 class Recipe(Settings):
-    """The choices of a run. Every problem is reported at once."""
+    """The options of a run. Every problem is reported at once."""
 
     preset: str = "tiny"
     dropout: float = 0.3
@@ -154,21 +154,23 @@ class Recipe(Settings):
         return cls.from_dict(current_names(values))
 
     def network(self) -> Network:
-        """What is trained."""
+        """Return the network to train."""
         return Network.from_preset(self.preset, **self.regularisation())
 
     def regularisation(self) -> dict[str, float]:
-        """The fields of the network that are not its preset's."""
+        """Return the fields of the network that its preset does not set."""
         return {name: getattr(self, name) for name in ("dropout", "attention_dropout", "inner_dropout")}
 
     def is_over(self, history: Sequence[Mapping[str, float]]) -> bool:
-        """Whether validations with these scores end the run: the last step is taken, or patience is lost."""
+        """Return whether a run with these validations is over: at its last step, or out of patience."""
         return bool(history) and (history[-1]["step"] >= self.steps or self.lost_patience(history))
 
     def lost_patience(self, history: Sequence[Mapping[str, float]]) -> bool:
-        """Whether the best BLEU is so many validations ago."""
-        kept = best(history)
-        return kept is not None and 0 < self.patience <= len(history) - 1 - list(history).index(kept)
+        """Return whether the best BLEU is `patience` validations ago."""
+        best_scores = best(history)
+        return best_scores is not None and 0 < self.patience <= len(history) - 1 - list(history).index(
+            best_scores
+        )
 
 
 #: The phrasebook has a small, regular grammar and no sentence twice: words for pieces, no dropout, few steps.
@@ -189,7 +191,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _by_size(pairs: int) -> dict[str, Any]:
-    """Small corpora: more dropout, smaller steps, both directions at first: docs/decisions/recipe.md."""
+    """Return defaults by the size of a corpus; docs/decisions/recipe.md has the reasons."""
     if pairs < 50_000:
         return {
             "dropout": 0.3,

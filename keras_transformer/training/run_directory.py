@@ -28,7 +28,7 @@ from keras_transformer.training.data.corpus_options import CORPUS_FIELDS, wrong_
 
 FORMAT = 1
 LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # of a process that got no further
-ASKED = {
+REQUEST_TYPES = {
     "source_lang": str,
     "target_lang": str,
     "corpus": dict,
@@ -40,7 +40,7 @@ PREPARE_AGAIN = "remove recipe.json beside it, and `train --resume` prepares the
 
 
 class RunError(ValueError):
-    """A run directory that cannot be used as asked, and what to do."""
+    """A run directory that cannot be used as requested; the message says what to do."""
 
 
 class Run:
@@ -83,7 +83,7 @@ class Run:
         return {path.name for path in self.path.iterdir()} <= LEFT_BY_A_KILL
 
     def about(self) -> dict[str, Any]:
-        """What `begin` was given."""
+        """Return the content of run.json, checked."""
         try:
             about = self.read("run.json")
         except FileNotFoundError:
@@ -97,7 +97,7 @@ class Run:
                 f"{self.path} was written in format {about.get('format')}, this program knows {FORMAT}: "
                 "use the version that made it."
             )
-        lacking = [name for name, kind in ASKED.items() if not isinstance(about.get(name), kind)]
+        lacking = [name for name, kind in REQUEST_TYPES.items() if not isinstance(about.get(name), kind)]
         if lacking:
             raise self._damaged("run.json", f"it does not say {', '.join(lacking)}", BEGIN_AGAIN)
         names = list(about["corpus"])
@@ -106,7 +106,7 @@ class Run:
             raise self._damaged("run.json", why, BEGIN_AGAIN)
         wrong = wrong_types(about["corpus"])
         versions = about.get("versions", {})
-        if not isinstance(versions, dict) or not all(isinstance(each, str) for each in versions.values()):
+        if not isinstance(versions, dict) or not all(isinstance(value, str) for value in versions.values()):
             wrong.append(f"versions must be texts by their names; got {versions!r:.40}")
         if wrong:
             raise self._damaged("run.json", "; ".join(wrong), BEGIN_AGAIN)
@@ -114,7 +114,7 @@ class Run:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Held while the run is worked on; the system lets go of it however the process ends."""
+        """Hold the lock of the run; the system releases it however the process ends."""
         self.about()  # a lock is left only where a run is
         with self._locked():
             yield
@@ -129,14 +129,14 @@ class Run:
             yield
 
     def write(self, name: str, content: Any) -> None:
-        """A small JSON file, whole or not at all."""
+        """Write a small JSON file, whole or not at all."""
         write_whole(self.path / name, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
 
     def read(self, name: str) -> Any:
         return read_json((self.path / name).read_bytes())
 
     def write_pairs(self, name: str, pairs: Iterable[Pair]) -> int:
-        """One pair a line, as they come; -> how many."""
+        """Write one pair a line, as they come, and return their number."""
         count = 0
         with Synced(self.path / name) as file:
             for pair in pairs:
@@ -145,7 +145,7 @@ class Run:
         return count
 
     def read_pairs(self, name: str) -> Iterator[Pair]:
-        """What write_pairs wrote, one at a time."""
+        """Yield the pairs that write_pairs wrote."""
         # bytes: only \n ends a line, not the U+2028 in a sentence
         with (self.path / name).open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -169,7 +169,7 @@ def _pair(line: bytes) -> Pair | None:
 
 
 def _versions() -> dict[str, str]:
-    """Of this package and of those that decide what a run gives; one that is not installed is left out."""
+    """Return the versions of this package and of the installed libraries that a run depends on."""
     installed = {distribution.name.lower(): distribution.version for distribution in distributions()}
     others = {name: installed[name] for name in MADE_WITH if name in installed}
     return {"keras_transformer": __version__, **others}

@@ -15,11 +15,21 @@ JSON: dict[type, str] = {dict: "an object", list: "a list"}  # what JSON calls t
 
 
 class FactsError(ValueError):
-    """A file that says nothing of a translation model, and what it is instead."""
+    """A file that does not describe a translation model."""
 
 
 def facts(path: Path) -> dict[str, Any]:
-    """Of a run directory, finished or not, or of a .keras file. What is not known is None."""
+    """Describe a run directory, finished or not, or a .keras file.
+
+    Args:
+        path: the directory or the file.
+
+    Returns:
+        Facts that JSON can hold; unknown ones are None.
+
+    Raises:
+        FactsError: the path does not hold a translation model, or is damaged.
+    """
     return _of_run(Run(path)) if path.is_dir() else _of_file(path)
 
 
@@ -119,7 +129,7 @@ def _no_description(path: Path, error: Exception) -> FactsError:
 
 
 def described(network: Network, source_vocabulary: int, target_vocabulary: int | None) -> dict[str, Any]:
-    """A network for people and machines, with what follows from it."""
+    """Describe a network: its fields, its preset, its vocabularies and the number of its parameters."""
     values = network.as_dict()
     presets = (name for name, sizes in PRESETS.items() if sizes.items() <= values.items())
     return {
@@ -133,14 +143,15 @@ def described(network: Network, source_vocabulary: int, target_vocabulary: int |
 
 
 def _domain(corpus: dict[str, Any]) -> str:
-    """What the texts are, as far as is known: the phrasebook, or the names of the files."""
+    """Name the phrasebook, or the files without their folders, which are private: manifests hold this."""
     if corpus["phrasebook"]:
         return f"the phrasebook {corpus['phrasebook']}"
-    return ", ".join([*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])])
+    paths = [*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])]
+    return ", ".join(Path(path).name for path in paths)
 
 
 def sizes(directory: Path) -> dict[str, int]:
-    """Bytes of each entry, all that a directory holds together."""
+    """Return the bytes of each entry of a directory, those of a folder added up."""
     return {
         entry.name: sum(file.stat().st_size for file in [entry, *entry.rglob("*")] if file.is_file())
         for entry in sorted(directory.iterdir())
@@ -149,7 +160,7 @@ def sizes(directory: Path) -> dict[str, int]:
 
 
 def _check(run: Run, file: str, numbers: Any, *names: str) -> None:
-    """Whether the numbers of these names are there."""
+    """Raise FactsError unless there are numbers of these names."""
     values = numbers if isinstance(numbers, dict) else {}
     lacking = [name for name in names if not isinstance(values.get(name), int | float)]
     if lacking:
@@ -159,7 +170,7 @@ def _check(run: Run, file: str, numbers: Any, *names: str) -> None:
 
 
 def _read(run: Run, name: str, kind: type) -> Any:
-    """None where it is not written yet."""
+    """Read a JSON file of a run, or return None if it is not written yet."""
     try:
         content = run.read(name)
     except FileNotFoundError:

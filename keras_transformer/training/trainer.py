@@ -1,4 +1,4 @@
-"""Training: model.fit over the feed; at the end of every period scores, the best model and a checkpoint."""
+"""Training: model.fit over the dataset; at every validation scores, the best model and a checkpoint."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training import checkpoint
 from keras_transformer.training.averaging import MovingAverage, mean
-from keras_transformer.training.data.dataset import feed
+from keras_transformer.training.data.dataset import dataset
 from keras_transformer.training.data.stages import stages
 from keras_transformer.training.history import best
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
@@ -30,16 +30,25 @@ from keras_transformer.training.schedule import Cosine, InverseSquareRoot
 from keras_transformer.training.validation import Validation
 from keras_transformer.viz.curves import write_curves
 
-KEPT_CHECKPOINTS = 2
+MIN_CHECKPOINTS = 2
 POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 
 
 class TrainingError(RuntimeError):
-    """A run that cannot go on, and what to do about it."""
+    """A run that cannot continue; the message says what to do."""
 
 
 class Trainer:
-    """A prepared run directory, trained to its end from wherever it stands."""
+    """Trains a prepared run directory to its end, from its last checkpoint on.
+
+    Args:
+        run: the run directory.
+        recipe: its recipe.
+
+    Raises:
+        TrainingError: Keras does not run on TensorFlow.
+        ValueError: there are no held-out pairs.
+    """
 
     def __init__(self, run: Run, recipe: Recipe) -> None:
         backend = keras.backend.backend()
@@ -80,12 +89,19 @@ class Trainer:
         self.step = 0
 
     def _lengths(self, held_out: Sequence[Pair]) -> Lengths:
-        """Of the corpus, as far as it is trained on."""
+        """Return the line lengths of the corpus, up to the maximum that is trained on."""
         lines = [pair.source for pair in held_out]
         return Lengths.learned_from(lines, self.tokenizer.count_source).within(self.recipe.max_tokens)
 
     def train(self) -> dict[str, float]:
-        """To the last step, or until patience ends. -> the scores of the best model, which is saved."""
+        """Train to the last step, or until patience ends.
+
+        Returns:
+            The scores of the best model, which is saved.
+
+        Raises:
+            TrainingError: the loss is no longer a number, or a file cannot be written.
+        """
         self._restore()
         recipe = self.recipe
         if not recipe.is_over(self.history):
@@ -98,7 +114,7 @@ class Trainer:
                 average = MovingAverage(self.averaged, recipe.ema_decay, self.step, accumulated)
                 callbacks.insert(1, average)
             self.model.fit(
-                feed(self.stages, self.tokenizer.bos_id, self.step, accumulated),
+                dataset(self.stages, self.tokenizer.bos_id, self.step, accumulated),
                 steps_per_epoch=(recipe.steps - self.step) * accumulated,
                 shuffle=False,
                 verbose=0,
@@ -107,7 +123,7 @@ class Trainer:
         return dict(best(self.history) or {})
 
     def keep(self, step: int, training_loss: float) -> dict[str, float]:
-        """Score the average; keep it if it is the best so far; then the state of the whole run, last."""
+        """Validate the averaged model, save it if it is the best so far, and write a checkpoint."""
         self.step = step
         if self.recipe.average_checkpoints:
             self._average_checkpoints()
@@ -116,56 +132,56 @@ class Trainer:
             raise diverged("the held-out loss", scores["loss"], step)
         self.history.append(scores)
         if best(self.history) is scores:
-            with replacing(self.run.model) as beside:
-                self.averaged.save(beside)
-        self._tell()
+            with replacing(self.run.model) as temp_path:
+                self.averaged.save(temp_path)
+        self._write_history()
         self._save_checkpoint()
         return scores
 
-    def _tell(self) -> None:
-        """What is known of the run, for people and programs that look."""
+    def _write_history(self) -> None:
+        """Write the history and the curves."""
         self.run.write("history.json", self.history)
         write_curves(self.run.curves, self.history)
 
     def _variables(self) -> list[Any]:
-        """Weights, random states, optimizer, average: with step and seed, all that decides what comes."""
+        """Return weights, random states, optimizer and average: with step and seed, the state of a run."""
         return [*self.model.variables, *self.model.optimizer.variables, *self.averaged.trainable_variables]
 
     def _save_checkpoint(self) -> None:
         path = self.run.checkpoints / f"step-{self.step:09d}.npz"
         checkpoint.save(path, self._variables(), {"step": self.step, "history": self.history})
-        count = max(KEPT_CHECKPOINTS, self.recipe.average_checkpoints)
-        for old in checkpoint.kept(self.run.checkpoints)[:-count]:
+        count = max(MIN_CHECKPOINTS, self.recipe.average_checkpoints)
+        for old in checkpoint.checkpoints(self.run.checkpoints)[:-count]:
             old.unlink()
 
     def _average_checkpoints(self) -> None:
-        """The mean of the weights as they are and as the checkpoints before have them."""
-        places = {id(variable): place for place, variable in enumerate(self.model.variables)}
+        """Assign the mean of the current weights and those of the last checkpoints to the average."""
+        indices = {id(variable): index for index, variable in enumerate(self.model.variables)}
         weights = self.model.trainable_variables
-        before = checkpoint.kept(self.run.checkpoints)[::-1][: self.recipe.average_checkpoints - 1]
+        before = checkpoint.checkpoints(self.run.checkpoints)[::-1][: self.recipe.average_checkpoints - 1]
         states = chain(
             [[weight.numpy() for weight in weights]],
-            (checkpoint.read(path, [places[id(weight)] for weight in weights]) for path in before),
+            (checkpoint.read(path, [indices[id(weight)] for weight in weights]) for path in before),
         )
         for average, weight in zip(self.averaged.trainable_variables, mean(states), strict=True):
             average.assign(weight)
 
     def _restore(self) -> None:
-        paths = checkpoint.kept(self.run.checkpoints)
+        paths = checkpoint.checkpoints(self.run.checkpoints)
         if paths:
             progress = checkpoint.restore(paths[-1], self._variables())
             self.step, self.history = progress["step"], progress["history"]
-            self._tell()
-        kept = best(self.history)
-        if kept is not None and not self.run.model.exists():
+            self._write_history()
+        best_scores = best(self.history)
+        if best_scores is not None and not self.run.model.exists():
             raise TrainingError(
-                f"{self.run.model} is gone, the best model of this run, of step {kept['step']:,}: put it "
-                "back, or begin a new run."
+                f"{self.run.model} is gone, the best model of this run, of step {best_scores['step']:,}: "
+                "put it back, or begin a new run."
             )
 
 
 def diverged(what: str, loss: float, step: int) -> TrainingError:
-    """The end of a run whose loss is no longer a number."""
+    """Return the error of a run whose loss is no longer a number."""
     return TrainingError(
         f"{what} is {loss} at step {step}. Begin a new run with a lower --peak-learning-rate, more "
         "--warmup-steps, or --precision float32; this one is as it was at its last checkpoint."
@@ -173,7 +189,7 @@ def diverged(what: str, loss: float, step: int) -> TrainingError:
 
 
 class FiniteLoss(keras.callbacks.Callback):
-    """Stops a run whose loss is no longer a number, before anything of it is kept."""
+    """Stops a run whose loss is no longer a number, before anything is saved."""
 
     def __init__(self, done: int, every: int) -> None:
         super().__init__()
@@ -187,7 +203,7 @@ class FiniteLoss(keras.callbacks.Callback):
 
 
 class Keeper(keras.callbacks.Callback):
-    """After every so many steps, and the last: score and keep, tell, and stop when patience has run out."""
+    """Validates, saves and logs after every `validate_every` steps and the last; stops when patience ends."""
 
     def __init__(self, trainer: Trainer, bar: ProgressBar) -> None:
         super().__init__()
@@ -195,7 +211,7 @@ class Keeper(keras.callbacks.Callback):
         # those that were trained on before
         self.batches = trainer.step * trainer.recipe.gradient_accumulation_steps
         self.log = trainer.run.tensorboard
-        with _failures_told(self.log):
+        with _failures_reported(self.log):
             self.writer = tf.summary.create_file_writer(str(self.log))
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -208,7 +224,7 @@ class Keeper(keras.callbacks.Callback):
     def _keep(self, step: int, loss: float) -> None:
         scores = self.trainer.keep(step, loss)
         rate = float(self.model.optimizer.learning_rate)
-        with _failures_told(self.log), self.writer.as_default(step=int(scores["step"])):
+        with _failures_reported(self.log), self.writer.as_default(step=int(scores["step"])):
             for name, value in {**scores, "learning_rate": rate}.items():
                 tf.summary.scalar(name, value)
             self.writer.flush()  # whoever looks on sees it now
@@ -221,10 +237,10 @@ class Keeper(keras.callbacks.Callback):
 
 
 @contextmanager
-def _failures_told(log: Path) -> Iterator[None]:
+def _failures_reported(log: Path) -> Iterator[None]:
     try:
         yield
-    except tf.errors.OpError as error:  # how TensorFlow says that a file cannot be written
+    except tf.errors.OpError as error:  # raised by TensorFlow if a file cannot be written
         reason = error.message.splitlines()[0].rpartition("}} ")[2].partition(" [Op:")[0]
         raise TrainingError(
             f"the log in {log} could not be written ({reason}): mend that, and go on with --resume."
@@ -232,7 +248,7 @@ def _failures_told(log: Path) -> Iterator[None]:
 
 
 def optimizer(recipe: Recipe) -> keras.optimizers.Optimizer:
-    """Adam with the paper's constants."""
+    """Return Adam with the paper's constants and the recipe's schedule."""
     accumulated = recipe.gradient_accumulation_steps
     rise = recipe.peak_learning_rate, recipe.warmup_steps
     schedule = (

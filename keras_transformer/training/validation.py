@@ -1,4 +1,4 @@
-"""How well a model does on pairs it is not trained on: loss, token accuracy, and the BLEU of what it says."""
+"""The scores of a model on held-out pairs: loss, token accuracy, and the BLEU of its translations."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ import tensorflow as tf
 
 from keras_transformer.evaluation.scores import bleu, tokenization
 from keras_transformer.models.translation import TranslationModel
-from keras_transformer.text.buckets import padded
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.lengths import by_length
+from keras_transformer.text.padding import padded
 from keras_transformer.training.data.dataset import shifted
 from keras_transformer.training.loss import smoothed_cross_entropy
 
@@ -33,7 +33,7 @@ class Validation:
         self._counts = tf.function(self._count, input_signature=[_IDS, _IDS, _IDS], autograph=False)
 
     def scores(self) -> dict[str, float]:
-        """-> loss, accuracy (both of single tokens, the right ones before them given) and BLEU."""
+        """Return the loss and the accuracy per token, given the right tokens before it, and BLEU."""
         counts = np.array([self._counts(*batch) for batch in self._batches()])
         loss, right, tokens = counts.sum(axis=0, dtype=np.float64).tolist()
         # weights that give no finite loss give no translation either
@@ -45,10 +45,10 @@ class Validation:
         return bleu(translations, [pair.target for pair in self.pairs], self._tokenization)
 
     def _batches(self) -> Any:
-        for places in by_length([max(map(len, row)) for row in self._rows], TOKENS):
-            rows = [self._rows[place] for place in places]
+        for indices in by_length([max(map(len, row)) for row in self._rows], TOKENS):
+            rows = [self._rows[index] for index in indices]
             sides = ([row[side] for row in rows] for side in (0, 1))
-            source, labels = (padded(side, max(map(len, side))) for side in sides)
+            source, labels = (padded(side) for side in sides)
             yield source, shifted(labels, self._start_id), labels
 
     def _count(self, source: Any, target: Any, labels: Any) -> Any:

@@ -7,11 +7,8 @@ import pytest
 
 from export.artifact.manifest import open_version
 from serving import Client
-from tests import needed
-from tests.deploy.replica import Replica, replicas
-from tests.serving.conftest import exported
-
-__all__ = ["exported"]  # a fixture
+from tests.support import needed
+from tests.support.deploy.replica import Replica, replicas
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from keras_transformer.cli.serve import configure
-from tests.deploy.front import FILES, LISTENERS
-from tests.deploy.replica import COMPOSE, ROOT
+from tests.support.deploy.front import FILES, LISTENERS
+from tests.support.deploy.replica import COMPOSE
+from tests.support.paths import ROOT
 
 Program = Callable[[str], str]
 

@@ -13,8 +13,9 @@ import yaml
 
 from keras_transformer.cli.serve import configure
 from serving import Client
-from tests.deploy.front import Config, front
-from tests.deploy.replica import COMPOSE, ROOT, Replica
+from tests.support.deploy.front import Config, front
+from tests.support.deploy.replica import COMPOSE, Replica
+from tests.support.paths import ROOT
 
 Program = Callable[[str], str]
 

@@ -14,9 +14,9 @@ import pytest
 from serving import Client
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.deploy.front import FILES, Front, front
-from tests.deploy.load import ONCE, until
-from tests.deploy.replica import COMPOSE, Replica
+from tests.support.deploy.front import FILES, Front, front
+from tests.support.deploy.load import ONCE, until
+from tests.support.deploy.replica import COMPOSE, Replica
 
 Program = Callable[[str], str]
 

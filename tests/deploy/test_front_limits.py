@@ -17,10 +17,10 @@ from grpc_status.rpc_status import from_call
 from serving import Client
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.deploy.front import Config, Front, front
-from tests.deploy.load import ONCE
-from tests.deploy.replica import COMPOSE, Replica
-from tests.deploy.unfinished import Unfinished, post
+from tests.support.deploy.front import Config, Front, front
+from tests.support.deploy.load import ONCE
+from tests.support.deploy.replica import COMPOSE, Replica
+from tests.support.deploy.unfinished_bodies import Unfinished, post
 
 Program = Callable[[str], str]
 

@@ -17,8 +17,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from serving import Client
-from tests.deploy.programs import free
-from tests.deploy.replica import ROOT, options
+from tests.support.deploy.programs import free
+from tests.support.deploy.replica import options
+from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.image, pytest.mark.timeout(1800)]
 

@@ -16,9 +16,10 @@ import pytest
 import yaml
 
 from serving import Client
-from tests.deploy.front import Front, front
-from tests.deploy.programs import free, running
-from tests.deploy.replica import COMPOSE, ROOT, replicas
+from tests.support.deploy.front import Front, front
+from tests.support.deploy.programs import free, running
+from tests.support.deploy.replica import COMPOSE, replicas
+from tests.support.paths import ROOT
 
 Program = Callable[[str], str]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.replica import ROOT
+from tests.support.paths import ROOT
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="the server and its callers need a core each")

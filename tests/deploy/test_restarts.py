@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.front import Config, Front, front
-from tests.deploy.load import Load, quantiles, until
-from tests.deploy.replica import Replica
+from tests.support.deploy.front import Config, Front, front
+from tests.support.deploy.load import Load, quantiles, until
+from tests.support.deploy.replica import Replica
 
 Program = Callable[[str], str]
 Happening = Callable[[Load, Front, list[Replica], int], Coroutine[Any, Any, None]]

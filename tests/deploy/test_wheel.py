@@ -12,7 +12,7 @@ import pytest
 
 from export.artifact.manifest import open_version
 from keras_transformer import __version__
-from tests.deploy.replica import ROOT
+from tests.support.paths import ROOT
 
 PACKAGES = ("keras_transformer", "export", "serving")
 MEGABYTES = 400  # of an environment that serves

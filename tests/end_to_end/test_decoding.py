@@ -13,8 +13,8 @@ from keras_transformer import TranslationModel
 from keras_transformer.decoding.greedy import greedy
 from keras_transformer.decoding.traced_search import Loop, Search
 from keras_transformer.models.translate import search_ids
-from keras_transformer.text.buckets import padded
 from keras_transformer.text.lengths import longest_answer
+from keras_transformer.text.padding import padded
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
@@ -118,7 +118,7 @@ def test_the_cached_loop_says_what_the_whole_prefix_says_each_time(
     naive: Rows = []
     for first in range(0, len(rows), 100):
         chosen = rows[first : first + 100]
-        source = padded(chosen, max(map(len, chosen)))
+        source = padded(chosen)
         said = np.full((len(chosen), 1), search.start_id, np.int32)
         ended = np.zeros(len(chosen), bool)
         while not ended.all() and said.shape[1] <= longest_answer(source.shape[1]):

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.export.versions import exported, small_model
-from tests.needed import missing, program
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
+from tests.support.examples import EXAMPLES
+from tests.support.needed import missing, program
+from tests.support.versions.small_model import exported, small_model
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.conftest import EXAMPLES
+from tests.support.examples import EXAMPLES
 
 DOCS = EXAMPLES.parent / "docs"
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.examples.conftest import EXAMPLES
-from tests.examples.test_translate import LINES, expected
+from tests.support.examples import EXAMPLES, LINES, expected
 
 if TYPE_CHECKING:
     from tests.browser import Page

@@ -17,12 +17,9 @@ from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
-from tests.keras_transformer.text.test_tokenizer import HOSTILE as LONE
-from tests.keras_transformer.text.test_tokenizer import MIXED
-from tests.keras_transformer.text.test_tokenizer_in_graph import CORPUS
-from tests.keras_transformer.text.test_tokenizer_in_graph import HOSTILE as BY_KIND
+from tests.support.texts import HOSTILE, HOSTILE_BY_KIND, MIXED, SCRIPTS
 
-HOSTILE = [*LONE, *(text for texts in BY_KIND.values() for text in texts)]
+ALL_HOSTILE = [*HOSTILE, *(text for texts in HOSTILE_BY_KIND.values() for text in texts)]
 HALVES = ["a\ud83db", "\ud83d\ude00", "\ude00\ud83d", "\ud83d"]
 TIES = [Pair(f"{n} {n}00 t tt", f"{n}0 tt t{n}") for n in range(400)]  # 000 is 0 + 00 and 00 + 0
 PARTS = ["000", "ttt", "0", "t", " ", "👍", "É", "é", "1000", "5", "étu", "▁", "e\u0301", "\u200b", "<s>"]
@@ -89,7 +86,7 @@ def ours(
     request: pytest.FixtureRequest, javascript: Javascript, tmp_path_factory: pytest.TempPathFactory
 ) -> Ours:
     kind, sides = request.param.split()
-    tokenizer = Tokenizer.train([*MIXED, *CORPUS, *TIES], kind=kind, joint=sides == "joint")
+    tokenizer = Tokenizer.train([*MIXED, *SCRIPTS, *TIES], kind=kind, joint=sides == "joint")
     return Ours(tokenizer, tmp_path_factory.mktemp("tokenizer") / "tokenizer", javascript)
 
 
@@ -102,7 +99,7 @@ def chance_texts(count: int, most: int) -> list[str]:
 
 
 def test_hostile_text_has_the_same_ids_and_comes_back_the_same(ours: Ours) -> None:
-    ours.assert_same([*HOSTILE, *HALVES])
+    ours.assert_same([*ALL_HOSTILE, *HALVES])
 
 
 def test_every_character_of_unicode_between_others(ours: Ours) -> None:
@@ -149,7 +146,7 @@ def trained(retyped: slice = slice(0), as_type: int = 0, **options: Any) -> byte
     """A model of SentencePiece with these settings; some of its pieces may be of another type afterwards."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(text for pair in [*MIXED, *CORPUS, *TIES] for text in pair),
+        sentence_iterator=(text for pair in [*MIXED, *SCRIPTS, *TIES] for text in pair),
         model_writer=model,
         hard_vocab_limit=False,
         minloglevel=3,
@@ -189,7 +186,7 @@ def test_a_model_that_was_trained_otherwise_gives_the_same(
     path = tmp_path / "foreign.model"
     path.write_bytes(trained(model_type=kind, **FOREIGN[name]))
     library = sentencepiece.SentencePieceProcessor(str(path))
-    texts = [*HOSTILE, "\ufeffa", *chance_texts(1000, 60)]
+    texts = [*ALL_HOSTILE, "\ufeffa", *chance_texts(1000, 60)]
     ids = library.encode(texts)
     assert javascript.encode(path, texts) == [[*row, 3] for row in ids]
     chance, size = random.Random(1), library.vocab_size()

@@ -23,8 +23,8 @@ from export.verify import certificate
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.graphs.int8 import Int8
 from keras_transformer.models.network import Network
-from tests.export.damages import golden, summed_again, written
-from tests.export.versions import PAIRS, exported, small_model
+from tests.support.versions.damages import golden, summed_again, written
+from tests.support.versions.small_model import PAIRS, exported, small_model
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def only(version: Path, kind: str) -> None:
 
 
 def test_every_runtime_says_what_the_model_says_token_by_token(full: Path) -> None:
-    found = certificate(open_version(full), tell=lambda line: None)
+    found = certificate(open_version(full), notify=lambda line: None)
     assert found.broken == found.differences == ()
     rows = {(row.runtime, row.precision): row for row in found.rows}
     assert set(rows) == {
@@ -92,7 +92,7 @@ def test_a_tokenizer_in_the_graph_that_is_another_breaks_the_promise(full: Path)
         summed_again(full, name)
     for path in (full / "variables").iterdir():
         summed_again(full, f"variables/{path.name}")
-    found = certificate(open_version(full), tell=lambda line: None)
+    found = certificate(open_version(full), notify=lambda line: None)
     (broken,) = found.broken
     assert re.fullmatch(r"saved_model float32 translates \d+ of 24 texts otherwise than their tokens", broken)
 
@@ -112,7 +112,7 @@ def test_int8_that_loses_more_than_a_bleu_breaks_the_promise(full: Path) -> None
     write_scheduler_onnx(other, full / "onnx", Int8(observed_ranges(other, rows, 2, 3)))
     for name in ("encoder", "decoder"):
         summed_again(full, f"onnx/{name}.int8.onnx")
-    found = certificate(open_version(full), tell=lambda line: None)
+    found = certificate(open_version(full), notify=lambda line: None)
     (row,) = (row for row in found.rows if row.precision == "int8")
     assert row.bleu is not None and row.bleu_change == pytest.approx(row.bleu - 100.0)
     assert found.differences == ()
@@ -135,7 +135,7 @@ def test_ids_that_the_tokenizer_has_not_are_told(full: Path) -> None:
     other.target_embedding.embeddings.assign(table)
     write_translate_onnx(other, full / "onnx" / "translate.onnx")
     summed_again(full, "onnx/translate.onnx")
-    found = certificate(open_version(full), tell=lambda line: None)
+    found = certificate(open_version(full), notify=lambda line: None)
     (broken,) = found.broken
     assert broken == (
         "onnx/translate float32 answers with ids that are none: row 0 has the id 850, but this vocabulary "

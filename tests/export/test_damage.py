@@ -8,8 +8,8 @@ import pytest
 
 from export.artifact.manifest import VersionError, open_version
 from keras_transformer.cli import main
-from tests.export.damages import DAMAGES, MODEL, summed_again
-from tests.export.versions import exported, small_model
+from tests.support.versions.damages import DAMAGES, MODEL, summed_again
+from tests.support.versions.small_model import exported, small_model
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from export.formats.format import LibraryError
 from export.golden_sentences import Chosen
 from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
-from tests.export.versions import ORIGIN, SENTENCES, exported, small_model
+from tests.support.versions.small_model import ORIGIN, SENTENCES, exported, small_model
 
 
 @pytest.fixture(scope="module")

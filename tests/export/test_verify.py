@@ -12,8 +12,8 @@ from export.formats.writers.ctranslate2 import write_ctranslate2
 from export.isolated import ReplyError, ask
 from export.verify import Certificate, certificate
 from keras_transformer import TranslationModel
-from tests.export.damages import golden, summed_again, written
-from tests.export.versions import SENTENCES, exported, small_model
+from tests.support.versions.damages import golden, summed_again, written
+from tests.support.versions.small_model import SENTENCES, exported, small_model
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def version(whole: Path, tmp_path: Path) -> Path:
 
 def certified(directory: Path) -> Certificate:
     version = open_version(directory)
-    return certificate(version, tell=lambda line: None)
+    return certificate(version, notify=lambda line: None)
 
 
 def first(**changes: object) -> Callable[[list[bytes]], list[bytes]]:

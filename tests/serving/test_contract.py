@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from serving.v1 import translation_pb2 as wire
-from tests.needed import missing, program
+from tests.support.needed import missing, program
 
 ROOT = Path(__file__).parents[2]
 PROTO = "serving/v1/translation.proto"

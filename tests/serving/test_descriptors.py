@@ -10,8 +10,8 @@ import pytest
 
 from serving import AsyncClient
 from serving.descriptors import log_exhaustion_once
-from tests.serving.echo import run
-from tests.serving.process import descriptors, process, serving_both
+from tests.support.serving.echo import run
+from tests.support.serving.serve_process import descriptors, process, serving_both
 
 
 def allowed(files: int) -> tuple[str, ...]:

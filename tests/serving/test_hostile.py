@@ -21,9 +21,10 @@ from keras_transformer.phrasebook import phrasebook
 from serving.limits import Limits
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.serving.counts import counts
-from tests.serving.echo import run, served
-from tests.serving.process import ROOT, descriptors, megabytes, serving_both
+from tests.support.counts import counts
+from tests.support.paths import ROOT
+from tests.support.serving.echo import run, served
+from tests.support.serving.serve_process import descriptors, megabytes, serving_both
 
 TEXTS = [pair.source for pair in phrasebook("fr-en", "test", 20)]
 OPTIONS = wire.Options(

@@ -10,9 +10,9 @@ from keras_transformer.inference.queue import QueueFullError
 from keras_transformer.inference.request import End, Request
 from serving.engine.admission import LONG
 from serving.engine.engine import Engine
-from tests.keras_transformer.inference.fake_backend import END, FakeBackend, answer
-from tests.serving.counts import counts
-from tests.serving.engine.test_engine import Told
+from tests.support.counts import counts
+from tests.support.fake_backend import END, FakeBackend, answer
+from tests.support.serving.told import Told
 
 
 @counts(2_000, 10_000)

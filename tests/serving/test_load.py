@@ -14,8 +14,8 @@ from keras_transformer.phrasebook import phrasebook
 from serving.registry.discovery import open_models, places
 from serving.registry.served_version import EngineSettings
 from serving.v1 import translation_pb2 as wire
-from tests.serving.counts import counts
-from tests.serving.echo import stub
+from tests.support.counts import counts
+from tests.support.serving.echo import stub
 
 TEXTS = [pair.source for pair in phrasebook("fr-en", "test", 300)]
 UNDER_WAY = 200

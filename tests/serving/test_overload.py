@@ -10,9 +10,9 @@ from grpc_status.rpc_status import from_call
 from keras_transformer.phrasebook import phrasebook
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.serving.counts import counts
-from tests.serving.echo import Echo, echo, run, stub, until
-from tests.serving.process import descriptors, megabytes, serving
+from tests.support.counts import counts
+from tests.support.serving.echo import Echo, echo, run, stub, until
+from tests.support.serving.serve_process import descriptors, megabytes, serving
 
 TEXTS = [pair.source for pair in phrasebook("fr-en", "test", 25)]
 AT_ONCE = 20 * len(TEXTS)

@@ -6,7 +6,7 @@ from typing import Any
 
 from serving.limits import Limits
 from serving.server import PINGS, Server
-from tests.serving.echo import run
+from tests.support.serving.echo import run
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS, PING, GOAWAY = 4, 6, 7

@@ -21,10 +21,11 @@ from serving.registry.registry import Registry
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.needed import program
-from tests.serving.echo import Echo, echo, given_up, run, until
-from tests.serving.process import ROOT, process, serving, serving_both
-from tests.serving.registry.test_reloader import put
+from tests.support.needed import program
+from tests.support.paths import ROOT
+from tests.support.serving.echo import Echo, echo, given_up, run, until
+from tests.support.serving.live_versions import put
+from tests.support.serving.serve_process import process, serving, serving_both
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -19,7 +19,7 @@ from serving.registry.registry import Registry
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.serving.echo import Echo, echo, given_up, run, served, until
+from tests.support.serving.echo import Echo, echo, given_up, run, served, until
 
 SERVING, NOT_SERVING = (
     health_pb2.HealthCheckResponse.SERVING,

@@ -14,7 +14,7 @@ BATCH_TOKENS = 2048  # of source
 
 
 class CTranslate2Runtime:
-    """Greedy, and no answer longer than it may be. It knows pieces, not ids: the tokenizer has both."""
+    """Decodes greedily within the length limits. CTranslate2 takes pieces, which the tokenizer has."""
 
     name = "ctranslate2"
 
@@ -28,17 +28,17 @@ class CTranslate2Runtime:
         self._ids = {piece: number for number, piece in enumerate(pieces)}
 
     def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
-        """Its batches have one limit: rows of the same length, and with it the same limit, are a batch.
+        """Translate rows of source ids, in this order.
 
-        A source that is nothing but its end has no answer there either.
+        A batch of CTranslate2 has one length limit, so that a batch is rows of the same length.
         """
         answers = [Answer([], 0.0)] * len(rows)
         alike = defaultdict(list)
-        for place, row in enumerate(rows):
-            alike[len(row)].append(place)
-        for length, places in alike.items():
+        for index, row in enumerate(rows):
+            alike[len(row)].append(index)
+        for length, indices in alike.items():
             results = self._translator.translate_batch(
-                [self._tokenizer.pieces_source(rows[place]) for place in places],
+                [self._tokenizer.pieces_source(rows[index]) for index in indices],
                 max_batch_size=BATCH_TOKENS,
                 batch_type="tokens",
                 beam_size=1,
@@ -48,7 +48,7 @@ class CTranslate2Runtime:
                 return_scores=True,
                 return_end_token=True,
             )
-            for place, result in zip(places, results, strict=True):
+            for index, result in zip(indices, results, strict=True):
                 ids = [self._ids[piece] for piece in result.hypotheses[0]]
-                answers[place] = Answer(ids, result.scores[0])
+                answers[index] = Answer(ids, result.scores[0])
         return answers

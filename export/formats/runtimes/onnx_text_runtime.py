@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from onnxruntime_extensions import get_library_path
 
-from keras_transformer.inference.backends.session import onnxruntime
+from keras_transformer.inference.backends.session import onnxruntime, session_options
 from keras_transformer.text.lengths import by_length
 from keras_transformer.text.tokenizer_training import whole
 
@@ -14,25 +14,22 @@ BATCH_BYTES = 2048  # of text
 
 
 class TextOnnx:
-    """It has no ids: its tokenizer is in the file."""
+    """Translates texts; the tokenizer is in the file."""
 
     name = "onnx/text"
 
     def __init__(self, path: Path, threads: int = 1) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options = session_options(threads)
         options.register_custom_ops_library(get_library_path())
         self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
     def translate(self, texts: Sequence[str]) -> list[tuple[str, float]]:
-        """Texts -> their translations with their scores, in this order."""
-        given = [whole(text) for text in texts]
-        answers = [("", 0.0)] * len(given)
-        for places in by_length([len(text.encode()) for text in given], BATCH_BYTES):
-            text = np.array([given[place] for place in places], object)
-            said, score = self._session.run(["translation", "score"], {"text": text})
-            for place, *answer in zip(places, said.tolist(), score.tolist(), strict=True):
-                answers[place] = (answer[0], answer[1])
+        """Translate texts, in this order; returns translations with scores."""
+        whole_texts = [whole(text) for text in texts]
+        answers = [("", 0.0)] * len(whole_texts)
+        for indices in by_length([len(text.encode()) for text in whole_texts], BATCH_BYTES):
+            text = np.array([whole_texts[index] for index in indices], object)
+            translations, score = self._session.run(["translation", "score"], {"text": text})
+            for index, *answer in zip(indices, translations.tolist(), score.tolist(), strict=True):
+                answers[index] = (answer[0], answer[1])
         return answers

@@ -3,37 +3,34 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from export.formats.runtimes.rows import check_lengths, padded, without_padding
 from keras_transformer.inference.answer import Answer
-from keras_transformer.inference.backends.session import onnxruntime
-from keras_transformer.text.lengths import like_lengths
+from keras_transformer.inference.backends.session import onnxruntime, session_options
+from keras_transformer.text.lengths import check_lengths, like_lengths
+from keras_transformer.text.padding import padded, without_padding
 
 BATCH_TOKENS = 512  # of source, padding included: more rows at once bring little, and take memory
 
 
 class TranslateOnnx:
-    """One call a batch: the loop is in the file."""
+    """Translates each batch in one call: the loop is in the file."""
 
     name = "onnx/translate"
 
     def __init__(self, path: Path, threads: int = 1, batch_tokens: int = BATCH_TOKENS) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        # a thread that waits by spinning takes a core away from whoever works
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(
+            path, session_options(threads), providers=["CPUExecutionProvider"]
+        )
         about = self._session.get_modelmeta().custom_metadata_map
         self._end_id, self._longest = int(about["end_id"]), int(about["max_length"])
         self._batch_tokens = batch_tokens
 
     def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
-        """Rows of source ids, each with its end -> their answers, in this order."""
+        """Translate rows of source ids, each with its end, in this order."""
         check_lengths(rows, self._longest)
         answers = [Answer([], 0.0)] * len(rows)
-        for places in like_lengths(rows, self._batch_tokens, self._end_id):
-            source = padded([rows[place] for place in places])
+        for indices in like_lengths(rows, self._batch_tokens, self._end_id):
+            source = padded([rows[index] for index in indices])
             target, score = self._session.run(["target", "score"], {"source": source})
-            for place, ids, mean in zip(places, target.tolist(), score.tolist(), strict=True):
-                answers[place] = Answer(without_padding(ids), mean)
+            for index, ids, mean in zip(indices, target.tolist(), score.tolist(), strict=True):
+                answers[index] = Answer(without_padding(ids), mean)
         return answers

@@ -6,9 +6,9 @@ from pathlib import Path
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (without its operators the graph does not load)
 
-from export.formats.runtimes.rows import check_lengths, padded, without_padding
 from keras_transformer.inference.answer import Answer
-from keras_transformer.text.lengths import by_length, like_lengths
+from keras_transformer.text.lengths import by_length, check_lengths, like_lengths
+from keras_transformer.text.padding import padded, without_padding
 from keras_transformer.text.tokenizer_training import whole
 
 BATCH_TOKENS = 2048  # of source, padding included
@@ -16,7 +16,7 @@ BATCH_BYTES = 4 * BATCH_TOKENS
 
 
 class SavedModelRuntime:
-    """Token ids, or texts, through the signatures of a SavedModel."""
+    """Translates token ids, or texts, with the signatures of a SavedModel."""
 
     name = "saved_model"
 
@@ -25,25 +25,27 @@ class SavedModelRuntime:
         self._end_id, self._longest = int(self._loaded.end_id), int(self._loaded.max_length)
 
     def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
-        """Rows of source ids, each with its end -> their answers, in this order."""
+        """Translate rows of source ids, each with its end, in this order."""
         check_lengths(rows, self._longest)
         answers = [Answer([], 0.0)] * len(rows)
-        for places in like_lengths(rows, BATCH_TOKENS, self._end_id):
-            source = tf.constant(padded([rows[place] for place in places]))
-            found = self._loaded.signatures["tokens"](source=source)
-            scores = found["score"].numpy().tolist()
-            for place, ids, score in zip(places, found["target"].numpy().tolist(), scores, strict=True):
-                answers[place] = Answer(without_padding(ids), score)
+        for indices in like_lengths(rows, BATCH_TOKENS, self._end_id):
+            source = tf.constant(padded([rows[index] for index in indices]))
+            outputs = self._loaded.signatures["tokens"](source=source)
+            scores = outputs["score"].numpy().tolist()
+            for index, ids, score in zip(indices, outputs["target"].numpy().tolist(), scores, strict=True):
+                answers[index] = Answer(without_padding(ids), score)
         return answers
 
     def translate(self, texts: Sequence[str]) -> list[tuple[str, float]]:
-        """Texts -> their translations with their scores, in this order."""
-        given = [whole(text).encode() for text in texts]
-        answers = [("", 0.0)] * len(given)
-        for places in by_length(list(map(len, given)), BATCH_BYTES):
-            text = tf.constant([given[place] for place in places])
-            found = self._loaded.signatures["serving_default"](text=text)
-            scores = found["score"].numpy().tolist()
-            for place, said, score in zip(places, found["translation"].numpy(), scores, strict=True):
-                answers[place] = (said.decode(), score)
+        """Translate texts, in this order; returns translations with scores."""
+        encoded = [whole(text).encode() for text in texts]
+        answers = [("", 0.0)] * len(encoded)
+        for indices in by_length(list(map(len, encoded)), BATCH_BYTES):
+            text = tf.constant([encoded[index] for index in indices])
+            outputs = self._loaded.signatures["serving_default"](text=text)
+            scores = outputs["score"].numpy().tolist()
+            for index, translation, score in zip(
+                indices, outputs["translation"].numpy(), scores, strict=True
+            ):
+                answers[index] = (translation.decode(), score)
         return answers

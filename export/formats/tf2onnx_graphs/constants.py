@@ -15,20 +15,20 @@ Path: TypeAlias = tuple[GraphProto, ...]  # from the outermost graph to the one 
 
 
 def place_constants(graph: GraphProto, weights: Mapping[str, TensorProto]) -> None:
-    """The constants of all graphs, and the weights, which were inputs of this one, each to its place."""
+    """Move the constants of all graphs, and the weights, which were inputs, to where they are used."""
     constants = _taken_out(graph)
     rename(graph, _same(constants))
-    places: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for name, path in _uses(graph, (graph,)):
-        places[name] = _common(places.get(name, path), path)
+        paths[name] = _common(paths.get(name, path), path)
     constants |= weights
-    for name, path in places.items():
+    for name, path in paths.items():
         if name in constants:
             path[-1].initializer.append(constants[name])
 
 
 def _taken_out(graph: GraphProto) -> dict[str, TensorProto]:
-    constants = {each.name: each for each in graph.initializer}
+    constants = {constant.name: constant for constant in graph.initializer}
     del graph.initializer[:]
     for node in graph.node:
         for inner in inner_graphs(node):
@@ -37,19 +37,19 @@ def _taken_out(graph: GraphProto) -> dict[str, TensorProto]:
 
 
 def _same(constants: Mapping[str, TensorProto]) -> dict[str, str]:
-    """The name of each -> the first name of the same numbers."""
+    """Map the name of each constant to the first name of the same numbers."""
     names = defaultdict(list)
-    for name, each in constants.items():
+    for name, constant in constants.items():
         unnamed = TensorProto()
-        unnamed.CopyFrom(each)
+        unnamed.CopyFrom(constant)
         unnamed.ClearField("name")
         names[unnamed.SerializeToString(deterministic=True)].append(name)
     return {name: alike[0] for alike in names.values() for name in alike}
 
 
 def _uses(graph: GraphProto, path: Path) -> Iterator[tuple[str, Path]]:
-    for each in graph.output:
-        yield each.name, path
+    for output in graph.output:
+        yield output.name, path
     for node in graph.node:
         for name in node.input:
             yield name, path

@@ -24,7 +24,8 @@ from export.formats.tf2onnx_graphs.constants import place_constants
 from export.formats.tf2onnx_graphs.operators import HANDLERS
 from export.formats.tf2onnx_graphs.rewrites import simplify
 from keras_transformer import __version__
-from keras_transformer.graphs.onnx_file import write_onnx
+from keras_transformer.files import write_pieces
+from keras_transformer.graphs.onnx_file import onnx_pieces
 from keras_transformer.models.translation import PAD_ID, TranslationModel
 
 FLOAT = TensorProto.FLOAT
@@ -62,8 +63,8 @@ class Converted(NamedTuple):
     weights: dict[str, keras.Variable]  # the values of those constants that have these names
 
     def write(self, path: Path) -> None:
-        """All of it, or nothing."""
-        write_onnx(self.file, self.weights, path)
+        """Write the file: all of it, or nothing."""
+        write_pieces(path, onnx_pieces(self.file, self.weights))
 
 
 def from_tensorflow(
@@ -78,7 +79,7 @@ def from_tensorflow(
     The ids of padding, start and end and the most tokens of a row are in the file's metadata.
     """
     weights = {weight.path.removeprefix(f"{model.name}/"): weight for weight in model.weights}
-    graph = _converted(function, inputs, [each.name for each in outputs], weights)
+    graph = _converted(function, inputs, [value.name for value in outputs], weights)
     gc.collect()  # TensorFlow's graphs are large, and refer to themselves
     simplify(graph)
     file = helper.make_model(
@@ -90,12 +91,12 @@ def from_tensorflow(
     )
     helper.set_model_props(file, _about(model))
     known = [Value(name, tf.float32, tuple(weight.shape)) for name, weight in weights.items()]
-    file.graph.input.extend(each.info() for each in [*inputs, *known])
-    file.graph.output.extend(each.info() for each in outputs)
+    file.graph.input.extend(value.info() for value in [*inputs, *known])
+    file.graph.output.extend(value.info() for value in outputs)
     checker.check_model(file)  # while the weights are inputs, and it is small
     del file.graph.input[len(inputs) :]
-    constants = (TensorProto(name=each.name, data_type=FLOAT, dims=each.shape) for each in known)
-    place_constants(file.graph, {each.name: each for each in constants})
+    constants = (TensorProto(name=value.name, data_type=FLOAT, dims=value.shape) for value in known)
+    place_constants(file.graph, {value.name: value for value in constants})
     return Converted(file, weights)
 
 
@@ -118,28 +119,29 @@ def _converted(
 ) -> GraphProto:
     """The graph as tf2onnx writes it, with the weights as inputs. What it cannot write is an error."""
 
-    def traced(*given: Any) -> Sequence[Any]:
-        known = zip(weights.values(), given[len(inputs) :], strict=True)
+    def traced(*arguments: Any) -> Sequence[Any]:
+        known = zip(weights.values(), arguments[len(inputs) :], strict=True)
         values = [(weight, tf.ensure_shape(value, weight.shape)) for weight, value in known]
         with keras.StatelessScope(state_mapping=values):
-            return function(*given[: len(inputs)])
+            return function(*arguments[: len(inputs)])
 
     # of an input whose shape it knows TensorFlow would make one of zeros, to try the graph with
     unshaped = [tf.TensorSpec([None] * len(weight.shape), tf.float32) for weight in weights.values()]
-    signature = [*(each.spec() for each in inputs), *unshaped]
+    signature = [*(value.spec() for value in inputs), *unshaped]
     concrete = tf.function(traced, input_signature=signature, autograph=False).get_concrete_function()
-    given, got = [each.name for each in concrete.inputs], [each.name for each in concrete.outputs]
-    frozen = tf_loader.from_function(concrete, given, got)
-    names = [*(each.name for each in inputs), *weights, *outputs]
+    input_names = [value.name for value in concrete.inputs]
+    output_names = [value.name for value in concrete.outputs]
+    frozen = tf_loader.from_function(concrete, input_names, output_names)
+    names = [*(value.name for value in inputs), *weights, *outputs]
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(frozen, name="")
         converted = tfonnx.process_tf_graph(
             graph,
             opset=OPSET,
             custom_op_handlers={operator: (handler, []) for operator, handler in HANDLERS.items()},
-            input_names=given,
-            output_names=got,
-            tensors_to_rename=dict(zip([*given, *got], names, strict=True)),
+            input_names=input_names,
+            output_names=output_names,
+            tensors_to_rename=dict(zip([*input_names, *output_names], names, strict=True)),
         )
     tf_loader.clear_functions()  # the bodies of loops, which are in `converted` by now
     return optimizer.optimize_graph(converted, catch_errors=False, optimizers=_OPTIMIZERS).make_graph("")

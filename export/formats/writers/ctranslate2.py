@@ -1,10 +1,10 @@
-"""The same weights for CTranslate2.
+"""The same weights for CTranslate2, written through its own specification.
 
-Its model is written through its own specification: the fused projections, the sinusoids as they are here,
-one matrix for the embeddings and the output.
+The projections are fused, the positions are the model's own table, and the output projection is the target
+embedding.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,26 @@ from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs.common_spec import Activation
 
 from keras_transformer.files import making
-from keras_transformer.layers import MultiHeadAttention, MultiHeadSelfAttention, TokenEmbedding
-from keras_transformer.models.hosted import unlike_network
+from keras_transformer.graphs.network_weights import Array, NetworkWeights
 from keras_transformer.models.translation import TranslationModel
+from keras_transformer.models.weights import network_weights, unlike_network
+
+Arrays = Mapping[str, Array]
 
 ACTIVATIONS = {"relu": Activation.RELU, "gelu": Activation.GELU, "silu": Activation.SWISH}
 
 
 def write_ctranslate2(model: TranslationModel, directory: Path) -> None:
-    """A directory that `ctranslate2.Translator` opens; its tokens are the pieces of the tokenizer."""
+    """Write a directory that `ctranslate2.Translator` opens; its tokens are the pieces of the tokenizer.
+
+    Args:
+        model: the model, with float weights.
+        directory: where the files go; it must not exist.
+
+    Raises:
+        ValueError: the model has no tokenizer, or computes what CTranslate2 does not.
+        FileExistsError: the directory exists.
+    """
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise ValueError("this model has no tokenizer: CTranslate2 needs the pieces behind its ids.")
@@ -38,24 +49,24 @@ def write_with_vocabulary(
     end_id: int,
     directory: Path,
 ) -> None:
-    """The same for tokens of any name: source[i] and target[i] are what id i is called."""
-    spec = _spec(model)
+    """Write a model whose tokens have any names: source[i] and target[i] are those of id i."""
+    refused = unlike_network(model)
+    if refused:
+        raise ValueError(refused)
+    network = network_weights(model)
+    spec = _spec(network)
     spec.register_source_vocabulary(list(source))
     spec.register_target_vocabulary(list(target))
     spec.config.bos_token = spec.config.decoder_start_token = target[start_id]
     spec.config.eos_token = target[end_id]
     spec.config.unk_token = target[1]
-    spec.config.layer_norm_epsilon = model.encoder.epsilon
+    spec.config.layer_norm_epsilon = network.epsilon
     spec.validate()
     with making(directory) as complete:
         spec.save(str(complete))
 
 
-def _spec(model: TranslationModel) -> Any:
-    refused = unlike_network(model)
-    if refused:
-        raise ValueError(refused)
-    network = model.network
+def _spec(network: NetworkWeights) -> Any:
     if network.activation not in ACTIVATIONS:
         raise ValueError(
             f"CTranslate2 has the activations {', '.join(ACTIVATIONS)}; this network has "
@@ -67,53 +78,40 @@ def _spec(model: TranslationModel) -> Any:
         pre_norm=network.norm_first,
         activation=ACTIVATIONS[network.activation],
     )
-    _embedding(spec.encoder.embeddings[0], spec.encoder, model.source_embedding)
-    _embedding(spec.decoder.embeddings, spec.decoder, model.target_embedding)
-    for side, stack in ((spec.encoder, model.encoder), (spec.decoder, model.decoder)):
-        side.position_encodings.encodings = model.positions.table
-        if stack.norm is not None:
-            _norm(side.layer_norm, stack.norm)
-        for layer, block in zip(side.layer, stack.blocks, strict=True):
-            _block(layer, block)
+    arrays = network.arrays
+    spec.encoder.embeddings[0].weight = arrays["source_embedding/embeddings"]
+    spec.decoder.embeddings.weight = arrays["target_embedding/embeddings"]
+    for name, side in (("encoder", spec.encoder), ("decoder", spec.decoder)):
+        side.scale_embeddings = network.scale_embeddings
+        side.position_encodings.encodings = arrays["positions/table"]
+        if network.norm_first:
+            _norm(side.layer_norm, arrays, f"{name}/norm")
+        for index, layer in enumerate(side.layer):
+            _block(layer, arrays, f"{name}/block_{index}")
     spec.decoder.projection.weight = spec.decoder.embeddings.weight
     return spec
 
 
-def _embedding(spec: Any, side: Any, embedding: TokenEmbedding) -> None:
-    spec.weight = _array(embedding.embeddings)
-    side.scale_embeddings = embedding.scale
-
-
-def _block(spec: Any, block: Any) -> None:
-    _norm(spec.self_attention.layer_norm, block.self_attention_norm)
-    _self_attention(spec.self_attention, block.self_attention)
+def _block(spec: Any, arrays: Arrays, name: str) -> None:
+    attention = f"{name}/self_attention"
+    _norm(spec.self_attention.layer_norm, arrays, f"{attention}_norm")
+    _linear(spec.self_attention.linear[0], arrays, f"{attention}/query_key_value")
+    _linear(spec.self_attention.linear[1], arrays, f"{attention}/output")
     if hasattr(spec, "attention"):
-        _norm(spec.attention.layer_norm, block.cross_attention_norm)
-        _cross_attention(spec.attention, block.cross_attention)
-    _norm(spec.ffn.layer_norm, block.feed_forward_norm)
-    _linear(spec.ffn.linear_0, block.feed_forward.inner)
-    _linear(spec.ffn.linear_1, block.feed_forward.outer)
+        attention = f"{name}/cross_attention"
+        _norm(spec.attention.layer_norm, arrays, f"{attention}_norm")
+        _linear(spec.attention.linear[0], arrays, f"{attention}/query")
+        _linear(spec.attention.linear[1], arrays, f"{attention}/key_value")
+        _linear(spec.attention.linear[2], arrays, f"{attention}/output")
+    _norm(spec.ffn.layer_norm, arrays, f"{name}/feed_forward_norm")
+    _linear(spec.ffn.linear_0, arrays, f"{name}/feed_forward/inner")
+    _linear(spec.ffn.linear_1, arrays, f"{name}/feed_forward/outer")
 
 
-def _self_attention(spec: Any, attention: MultiHeadSelfAttention) -> None:
-    _linear(spec.linear[0], attention.query_key_value_projection)
-    _linear(spec.linear[1], attention.output_projection)
+def _linear(spec: Any, arrays: Arrays, name: str) -> None:
+    spec.weight = np.ascontiguousarray(arrays[f"{name}/kernel"].T)
+    spec.bias = arrays[f"{name}/bias"]
 
 
-def _cross_attention(spec: Any, attention: MultiHeadAttention) -> None:
-    _linear(spec.linear[0], attention.query_projection)
-    _linear(spec.linear[1], attention.key_value_projection)
-    _linear(spec.linear[2], attention.output_projection)
-
-
-def _linear(spec: Any, dense: Any) -> None:
-    spec.weight = np.ascontiguousarray(_array(dense.kernel).T)
-    spec.bias = _array(dense.bias)
-
-
-def _norm(spec: Any, norm: Any) -> None:
-    spec.gamma, spec.beta = _array(norm.gamma), _array(norm.beta)
-
-
-def _array(weight: Any) -> Any:
-    return np.asarray(weight, np.float32)
+def _norm(spec: Any, arrays: Arrays, name: str) -> None:
+    spec.gamma, spec.beta = arrays[f"{name}/gamma"], arrays[f"{name}/beta"]

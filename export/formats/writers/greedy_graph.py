@@ -28,7 +28,7 @@ class Answers(NamedTuple):
 def greedy_answers(
     step: Step, state: DecodingState, source: Any, start_id: int, end_id: int, max_length: int
 ) -> Answers:
-    """What `search_ids` finds for these rows (B, S).
+    """Decode rows (B, S) greedily, with the answers of `search_ids`.
 
     `state` is their encoding with an empty cache, and each `step` is given a cache with room for one more.
     """
@@ -82,7 +82,7 @@ def _any_left(first: Any, rows: Any, *_: Any) -> Any:
 
 
 def _taken(state: DecodingState, rows: Any) -> DecodingState:
-    """These rows of it."""
+    """Take these rows of a state."""
     return state._replace(cache=tf.nest.map_structure(lambda part: tf.gather(part, rows), state.cache))
 
 
@@ -98,7 +98,7 @@ def highest_log_prob(logits: Any) -> Any:
 
 
 def _shapes(cache: DecoderCache) -> tuple[Any, ...]:
-    """Of what goes from stretch to stretch: heads and their width are known, no other size is."""
+    """Return the shapes of the loop's values: heads and their width are fixed, every other size is free."""
 
     def free(part: Any) -> Any:
         return tf.TensorShape([None, part.shape[1], None, part.shape[3]])

@@ -13,7 +13,7 @@ from keras_transformer.models.translation import PAD_ID, TranslationModel
 
 
 class AttentionOutputs(NamedTuple):
-    """What the file gives."""
+    """The outputs of the file."""
 
     encoder: Any  # (layers, B, H, S, S): how much each source position takes from each other one
     decoder: Any  # (layers, B, H, T, T): the same in the target, which is read shifted by one

@@ -111,7 +111,7 @@ def write_text_onnx(model: TranslationModel, path: Path) -> None:
 
 
 def _give(operator: str, graph: GraphProto, pieces: bytes) -> None:
-    """The tokenizer's model to the operator that asks for it."""
+    """Give the tokenizer's model to an operator, as its attribute."""
     for node in graph.node:
         if node.op_type == operator:
             node.attribute.append(helper.make_attribute("model", pieces))

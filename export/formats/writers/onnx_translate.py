@@ -27,7 +27,7 @@ def write_translate_onnx(model: TranslationModel, path: Path) -> None:
 
 
 def translate_graph(model: TranslationModel) -> Converted:
-    """What the file holds."""
+    """Return the graph of the file."""
     start_id, end_id = start_and_end(model)
     longest = model.network.max_length
 

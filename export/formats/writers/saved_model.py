@@ -26,7 +26,11 @@ Outputs = dict[str, Any]
 
 
 def write_saved_model(model: TranslationModel, directory: Path) -> None:
-    """Into a directory that is there: saved_model.pb, variables/ and what else TensorFlow writes."""
+    """Write saved_model.pb, variables/ and TensorFlow's other files into a directory that exists.
+
+    Raises:
+        ValueError: the model has no tokenizer.
+    """
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise ValueError("this model has no tokenizer: a SavedModel translates text.")
@@ -55,7 +59,7 @@ def write_saved_model(model: TranslationModel, directory: Path) -> None:
 
 @contextmanager
 def _positions_once(model: TranslationModel) -> Iterator[tf.Variable]:
-    """The model reads its positions from this variable: a constant would stand in each graph that does."""
+    """Let the model read its positions from a variable: a constant would be in each graph again."""
     attributes = model.positions.__dict__  # not by setattr: Keras would keep the variable
     table = attributes["table"]
     attributes["table"] = tf.Variable(table, trainable=False)
@@ -66,12 +70,12 @@ def _positions_once(model: TranslationModel) -> Iterator[tf.Variable]:
 
 
 def _traced(function: Any, given: Any) -> Any:
-    """One graph for every batch and every length."""
+    """Trace one graph for every batch and every length."""
     return tf.function(function, input_signature=[given], autograph=False)
 
 
 class _Graphs:
-    """What the signatures compute."""
+    """The functions of the signatures."""
 
     def __init__(self, model: TranslationModel, tokenizer: Tokenizer) -> None:
         self.model = model
@@ -138,7 +142,7 @@ class _Graphs:
 
 
 def _pieces_of(model: bytes) -> SentencepieceTokenizer:
-    """With a name of its own: those of one name are one in a process, also those of two SavedModels."""
+    """Return a tokenizer named by its model: TensorFlow shares those of one name across SavedModels."""
     return SentencepieceTokenizer(model=model, name=f"pieces_{sha256(model).hexdigest()}")
 
 

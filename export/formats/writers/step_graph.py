@@ -15,7 +15,7 @@ ROW = tf.int32  # a number of each row
 
 
 class StepGraph:
-    """What the signatures `encode` and `step` compute."""
+    """The functions of the signatures `encode` and `step`."""
 
     def __init__(self, model: TranslationModel) -> None:
         self.model = model

@@ -12,7 +12,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 import onnxruntime
 
-__all__ = ["onnxruntime", "open_session"]
+__all__ = ["onnxruntime", "open_session", "session_options"]
 
 
 def open_session(graph: Path | bytes, threads: int = 1, **config: str) -> Any:
@@ -23,14 +23,20 @@ def open_session(graph: Path | bytes, threads: int = 1, **config: str) -> Any:
         threads: threads of one matrix product.
         config: further entries of the session's configuration; `__` in a name stands for a dot.
     """
+    options = session_options(threads)
+    for name, value in config.items():
+        options.add_session_config_entry(name.replace("__", "."), value)
+    return onnxruntime.InferenceSession(
+        graph, options, providers=["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"]
+    )
+
+
+def session_options(threads: int = 1) -> Any:
+    """Return the options that all sessions have."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors
     # a thread that waits by spinning takes a core away from those that work
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    for name, value in config.items():
-        options.add_session_config_entry(name.replace("__", "."), value)
-    return onnxruntime.InferenceSession(
-        graph, options, providers=["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"]
-    )
+    return options

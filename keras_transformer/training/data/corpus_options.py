@@ -1,4 +1,4 @@
-"""The corpus that a run was asked to learn, as run.json keeps it: its pairs, and how they are cleaned."""
+"""The corpus of a run, as run.json stores it: its pairs, and how they are cleaned."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -33,19 +33,19 @@ class Corpus:
     keep_duplicates: bool = False
 
     def __post_init__(self) -> None:
-        ways = [name for name in ("source", "pairs", "phrasebook") if getattr(self, name)]
+        kinds = [name for name in ("source", "pairs", "phrasebook") if getattr(self, name)]
         problems = []
-        if len(ways) != 1:
+        if len(kinds) != 1:
             problems.append(
                 "name one corpus: --source and --target, --pairs, or --phrasebook"
-                + (f"; got {' and '.join('--' + way for way in ways)}" if ways else "")
+                + (f"; got {' and '.join('--' + kind_name for kind_name in kinds)}" if kinds else "")
             )
         for one, other in (("source", "target"), ("valid_source", "valid_target")):
             if bool(getattr(self, one)) != bool(getattr(self, other)):
                 problems.append(f"--{one} and --{other} go together".replace("_", "-"))
-        doubled = [name for name in OF_THE_PHRASEBOOK if getattr(self, name)]
-        if ways == ["phrasebook"] and doubled:
-            options = ", ".join(f"--{name}".replace("_", "-") for name in doubled)
+        surplus = [name for name in OF_THE_PHRASEBOOK if getattr(self, name)]
+        if kinds == ["phrasebook"] and surplus:
+            options = ", ".join(f"--{name}".replace("_", "-") for name in surplus)
             problems.append(
                 f"--phrasebook has its languages and its held-out pairs with it: leave out {options}"
             )
@@ -65,7 +65,7 @@ class Corpus:
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
-        """Of the source and of the target."""
+        """The languages of source and target."""
         if self.phrasebook:
             source, _, target = self.phrasebook.partition("-")
             return source, target
@@ -73,7 +73,7 @@ class Corpus:
 
     @classmethod
     def from_run(cls, about: dict[str, Any]) -> Self:
-        """From what `as_run` gave: the same files, from wherever the run is resumed."""
+        """Create a corpus from what `as_run` gave: the same files, wherever the run is resumed."""
         begun_in = about.get("directory", "")  # older runs do not have it
         corpus: dict[str, Any] = {
             name: [_placed(file, begun_in) for file in value] if isinstance(value, list) else value
@@ -84,9 +84,9 @@ class Corpus:
         return cls(about["source_lang"], about["target_lang"], **corpus)
 
     def as_run(self) -> dict[str, Any]:
-        """For run.json: the files by the names that were given, and the directory where they were.
+        """Return the fields of run.json: the files as they were given, and the directory of relative ones.
 
-        The names alone go into exported models, where nobody's directories belong.
+        Exported models have the names without folders, which are private.
         """
         source_lang, target_lang = self.languages
         corpus = {name: getattr(self, name) for name in CORPUS_FIELDS}
@@ -100,11 +100,11 @@ class Corpus:
 
     @property
     def is_piped(self) -> bool:
-        """Whether any of it is read from standard input."""
+        """Whether any file is standard input."""
         return any(str(STANDARD_INPUT) in (getattr(self, name) or ()) for name in FILES)
 
     def rules(self) -> CleaningRules:
-        """How the pairs are cleaned. The phrasebook repeats on purpose what is to be learned whole."""
+        """Return the cleaning rules. The phrasebook repeats on purpose what is to be learned whole."""
         limits: dict[str, Any] = {
             name: value
             for name, value in (("max_words", self.max_words), ("max_ratio", self.max_ratio))
@@ -113,14 +113,14 @@ class Corpus:
         return CleaningRules(**limits, drop_duplicates=not (self.keep_duplicates or self.phrasebook))
 
     def recipe_defaults(self) -> dict[str, Any]:
-        """Defaults of the recipe for this corpus, where its size does not decide."""
+        """Return defaults of the recipe for this corpus that do not follow from its size."""
         if self.phrasebook:
             return PHRASEBOOK
         source_lang, target_lang = self.languages
         return {"both_ways": 0.0} if source_lang == target_lang else {}  # nothing tells the directions apart
 
     def read(self) -> tuple[Iterable[Pair], Iterable[Pair] | None]:
-        """-> the pairs to train on, and those to validate on if there are any."""
+        """Return the pairs to train on, and those to validate on or None."""
         if self.phrasebook:
             whole = learned_whole(self.phrasebook) * REPEATED
             phrases = phrasebook(self.phrasebook, "train", PHRASES)
@@ -156,7 +156,7 @@ def wrong_types(corpus: dict[str, Any]) -> list[str]:
         if name in FILES:
             kind = "a list of names, or null"
             right = value is None or (
-                isinstance(value, list) and all(isinstance(each, str) for each in value)
+                isinstance(value, list) and all(isinstance(item, str) for item in value)
             )
         else:
             kind = str(TYPES[name]).removeprefix("<class '").removesuffix("'>")

@@ -20,8 +20,10 @@ WEIGHTS = tf.TensorSpec((None, None), tf.float32)
 EXAMPLE = ({"source": IDS, "target": IDS}, IDS)
 
 
-def feed(stages: Sequence[Stage], start_id: int, start: int = 0, gradient_accumulation_steps: int = 1) -> Any:
-    """-> a Dataset of ({"source", "target"}, labels), from step `start` on to the end of the last stage.
+def dataset(
+    stages: Sequence[Stage], start_id: int, start: int = 0, gradient_accumulation_steps: int = 1
+) -> Any:
+    """Return a tf.data.Dataset of ({"source", "target"}, labels), from step `start` on through all stages.
 
     With gradient_accumulation_steps > 1 a step is so many batches, and each comes with weights: for a loss
     that is summed, they make the mean of the batches' gradients the gradient of the mean over all tokens of
@@ -47,7 +49,7 @@ def feed(stages: Sequence[Stage], start_id: int, start: int = 0, gradient_accumu
 
 
 def shifted(labels: NDArray[np.int32], start_id: int) -> NDArray[np.int32]:
-    """Labels (B, T) -> what the decoder reads: the start id, then all but the last real token."""
+    """Return the input of the decoder for labels (B, T): the start id, then all but the last real token."""
     target = np.roll(labels, 1, axis=1)
     target[:, 0] = start_id
     return np.where(labels == 0, 0, target)
@@ -56,7 +58,7 @@ def shifted(labels: NDArray[np.int32], start_id: int) -> NDArray[np.int32]:
 def example(
     store: TokenStore | BothWays, start_id: int, bucket: Bucket, indices: NDArray[np.int64]
 ) -> tuple[dict[str, NDArray[np.int32]], NDArray[np.int32]]:
-    """One batch: ({"source" (B, S), "target" (B, T)}, labels (B, T))."""
+    """Return one batch: ({"source" (B, S), "target" (B, T)}, labels (B, T))."""
     labels = store.rows(1, indices, bucket.target_length)
     source = store.rows(0, indices, bucket.source_length)
     return {"source": source, "target": shifted(labels, start_id)}, labels

@@ -1,4 +1,4 @@
-"""From a corpus to a run directory that can be trained: cleaned, split, tokenised, its recipe settled."""
+"""From a corpus to a run directory that can be trained: cleaned, split, tokenized, with its recipe."""
 
 import shutil
 from collections import Counter
@@ -20,7 +20,7 @@ SPOOL = "corpus.jsonl"
 SAMPLES = 16  # how often a corpus is cut into pieces when that is left to chance
 HELD_OUT_SHARE, MAX_HELD_OUT = 50, 1000  # one source text in fifty, a thousand at most
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 def prepare(
@@ -30,16 +30,31 @@ def prepare(
     valid: Iterable[Pair] | None,
     rules: CleaningRules,
     overrides: dict[str, Any],
-    tell: Tell,
+    notify: Notify,
     defaults: dict[str, Any] | None = None,
 ) -> Recipe:
-    """Everything that training reads. The recipe is written last: with it, a run is prepared.
+    """Write everything that training reads; the recipe comes last and marks the run as prepared.
 
-    The corpus is read once and spooled to disk, so that a pipe will do and memory does not matter. Without
-    `valid`, one source text in fifty is held out, with its first translation: the same source is never on
-    both sides. Pairs in `valid` are taken as they are, and it is told how many of their sources are trained
-    on. `overrides` are the fields of the recipe that the user set, `defaults` those
-    that differ for this corpus (Recipe.for_corpus).
+    The corpus is read once and spooled to disk, so that it may be a pipe, or larger than memory.
+
+    Args:
+        run: the run directory.
+        about: the content of its run.json.
+        training: the pairs to train on.
+        valid: the pairs to validate on, which are not cleaned. Overlap with the training data is reported,
+            and allowed. None holds out one source text in fifty, with its first translation: the same source
+            is never on both sides.
+        rules: how the training pairs are cleaned.
+        overrides: the fields of the recipe that the user set.
+        notify: is called with each line of progress.
+        defaults: the fields of the recipe that differ for this corpus.
+
+    Returns:
+        The recipe.
+
+    Raises:
+        CorpusError: no pairs are left to train or to validate on.
+        ValueError: the recipe or the tokenizer's options are out of range.
     """
     for left in run.path.glob(f".{run.tokenizer.name}-*"):
         shutil.rmtree(left, ignore_errors=True)  # by a preparation that was killed
@@ -50,9 +65,9 @@ def prepare(
     through = held_out.chosen_from(pairs) if own is None else overlap.looked_for_in(pairs)
     spooled = run.write_pairs(SPOOL, through)
     run.write("cleaning.json", report.as_dict())
-    tell(str(report))
+    notify(str(report))
     if overlap.found:
-        tell(
+        notify(
             f"{len(overlap.found):,} of {len(overlap.sources):,} held-out sources are in the training text "
             "too: the scores are those of text that was learned"
         )
@@ -65,12 +80,14 @@ def prepare(
         )
     run.write_pairs("valid.jsonl", validation)
     recipe = Recipe.for_corpus(count, defaults, **overrides)
-    tell(f"{count:,} pairs to train on, {len(validation):,} held out for scores")
+    notify(f"{count:,} pairs to train on, {len(validation):,} held out for scores")
 
     def trained_on() -> Iterator[Pair]:
         return (pair for pair in run.read_pairs(SPOOL) if pair.source not in held_out.pairs)
 
-    models = learn(trained_on(), recipe.vocabulary_size, recipe.tokenizer, recipe.joint, beside=run.path)
+    models = learn(
+        trained_on(), recipe.vocabulary_size, recipe.tokenizer, recipe.joint, temp_directory=run.path
+    )
     tokenizer = Tokenizer(models, about["source_lang"], about["target_lang"])
     _check_checkpoints(run, tokenizer)
     shutil.rmtree(run.tokenizer, ignore_errors=True)
@@ -80,13 +97,13 @@ def prepare(
     pairs = chain.from_iterable(trained_on() for _ in range(times))
     store = TokenStore.write(run.tokens, pairs, tokenizer, recipe.max_tokens, dropout, recipe.seed)
     (run.path / SPOOL).unlink()
-    tell(f"{tokenizer.target_size:,} pieces, {int(store.lengths()[:, 1].sum()) // times:,} target tokens")
+    notify(f"{tokenizer.target_size:,} pieces, {int(store.lengths()[:, 1].sum()) // times:,} target tokens")
     run.write("recipe.json", recipe.as_dict())
     return recipe
 
 
 def _check_checkpoints(run: Run, tokenizer: Tokenizer) -> None:
-    """A run that is prepared again goes on from its checkpoints: they have to be of these pieces."""
+    """Refuse checkpoints of another vocabulary, as a run that is prepared again continues from them."""
     if not any(run.checkpoints.glob("step-*.npz")) or not run.tokenizer.exists():
         return
     if Tokenizer.load(run.tokenizer).get_config() != tokenizer.get_config():
@@ -96,9 +113,9 @@ def _check_checkpoints(run: Run, tokenizer: Tokenizer) -> None:
 
 
 class HeldOut:
-    """Of a stream of pairs those to validate on: the sources with the smallest checksums, wherever they come.
+    """The held-out pairs of a stream: the sources with the smallest checksums, in any order.
 
-    Which they are depends on the texts alone. A source that is put out by a smaller one never comes back, so
+    The choice depends on the texts alone. A source that is replaced by a smaller one never comes back, so
     that no more than MAX_HELD_OUT are remembered.
     """
 
@@ -108,7 +125,7 @@ class HeldOut:
         self._largest_first: list[tuple[int, str]] = []
 
     def chosen_from(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """The same pairs; those to hold out are known when they end."""
+        """Yield the same pairs; the held-out ones are known when they end."""
         for pair in pairs:
             checksum = crc32(pair.source.encode())
             if checksum % HELD_OUT_SHARE == 0:
@@ -126,14 +143,14 @@ class HeldOut:
 
 
 class Overlap:
-    """Which sources of the user's own held-out text are in the training text."""
+    """The sources of the user's own held-out text that are in the training text."""
 
     def __init__(self, valid: Iterable[Pair]) -> None:
         self.sources = {regular(pair.source) for pair in valid}
         self.found: set[str] = set()
 
     def looked_for_in(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """The same pairs; what is found is complete when they end."""
+        """Yield the same pairs; `found` is complete when they end."""
         for pair in pairs:
             if pair.source in self.sources:
                 self.found.add(pair.source)

@@ -10,7 +10,7 @@ from export.artifact.golden import Golden, GoldenError, check_tokenized, golden_
 from export.golden_answers import golden_answers
 from export.golden_sentences import SourceSentence, chosen, evenly
 from keras_transformer import TranslationModel
-from tests.export.versions import PAIRS, SENTENCES, small_model
+from tests.support.versions.small_model import PAIRS, SENTENCES, small_model
 
 TEXTS = [each.source for each in SENTENCES]
 

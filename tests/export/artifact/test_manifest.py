@@ -20,7 +20,7 @@ from export.artifact.schema import RecordError, parsed, record
 from export.formats.registry import FORMATS, RUNTIMES, format_of
 from keras_transformer import TranslationModel, __version__
 from keras_transformer.text.lengths import longest_answer
-from tests.export.versions import ORIGIN, exported, small_model
+from tests.support.versions.small_model import ORIGIN, exported, small_model
 
 
 @pytest.fixture(scope="module")

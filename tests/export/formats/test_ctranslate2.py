@@ -11,7 +11,7 @@ from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.lengths import longest_answer
-from tests.export.weights import enliven
+from tests.support.versions.random_weights import enliven
 
 PAIRS = list(phrasebook("fr-en", "train", 200))
 TEXTS = [pair.source for pair in PAIRS[:20]]

@@ -7,12 +7,21 @@ import onnx
 import onnxruntime
 import pytest
 
-from export.formats.runtimes.rows import padded
 from export.formats.writers.onnx_attention import write_attention_onnx
 from keras_transformer import TranslationModel
 from keras_transformer.decoding.scoring import Scorer
 from keras_transformer.inference.answer import Answer
-from tests.export.hostile import END, SETTINGS, START, Rows, answered, graphs, random_model, random_rows
+from keras_transformer.text.padding import padded
+from tests.support.versions.random_model import (
+    END,
+    SETTINGS,
+    START,
+    Rows,
+    answered,
+    graphs,
+    random_model,
+    random_rows,
+)
 
 
 @pytest.fixture(scope="module", params=SETTINGS, ids=str)

@@ -22,7 +22,8 @@ from keras_transformer.graphs.transformer import encoder
 from keras_transformer.inference.answer import Answer
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.models.network import Network
-from tests.export.weights import enliven
+from keras_transformer.models.weights import network_weights
+from tests.support.versions.random_weights import enliven
 
 START, END = 2, 3
 LENGTH = 40
@@ -200,7 +201,7 @@ def test_what_is_quantised_keeps_0_exactly_and_is_off_by_half_a_step_at_most() -
     assert Range().step() == 1.0
 
 
-def test_a_product_in_int8_is_as_near_as_its_steps_allow(tmp_path: Path) -> None:
+def test_a_product_in_int8_is_as_near_as_its_steps_allow() -> None:
     """x is off by half its step at most and so is a weight: Σ |x| w/2 + |W| s/2 + sw/4 for steps s and w."""
     rng = np.random.default_rng(3)
     x, kernel = rng.normal(size=(50, 16)).astype(np.float32), rng.normal(size=(16, 24)).astype(np.float32)
@@ -208,7 +209,7 @@ def test_a_product_in_int8_is_as_near_as_its_steps_allow(tmp_path: Path) -> None
     graph, within = Graph("product"), Range().with_values(float(x.min()), float(x.max()))
     given = graph.input("x", ["rows", 16])
     graph.output("y", Int8({"it": within}).product(graph, "it", given, kernel, bias), ["rows", 24])
-    session = onnxruntime.InferenceSession(graph.write(tmp_path), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(bytes(graph), providers=["CPUExecutionProvider"])
     (found,) = session.run(None, {"x": x})
     s, w = float(within.step()), np.abs(kernel).max(axis=0) / 127
     bound = (np.abs(x).sum(1)[:, None] * w + np.abs(kernel).sum(0) * s) / 2 + 16 * s * w / 4
@@ -252,8 +253,8 @@ def test_heads_that_the_attention_operator_cannot_take_are_refused(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_product_s_weights_are_in_the_graph_once(tmp_path: Path) -> None:
-    model = onnx.load(encoder(random_model(), Float32()).write(tmp_path))
+def test_a_product_s_weights_are_in_the_graph_once() -> None:
+    model = onnx.load_from_string(bytes(encoder(network_weights(random_model()), Float32())))
     names = [weight.name for weight in model.graph.initializer]
     assert len(names) == len(set(names))
     assert [tuple(weight.dims) for weight in model.graph.initializer].count((100, 16)) == 1

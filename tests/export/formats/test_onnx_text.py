@@ -12,7 +12,7 @@ from export.formats.writers.onnx_text import write_text_onnx
 from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences
-from tests.export.hostile import TEXTS, random_model
+from tests.support.versions.random_model import TEXTS, random_model
 
 UNCUT = [text for text in TEXTS if "\0" not in text]
 CUT = ["Merci.\0 Oui.", "\0"]

@@ -15,15 +15,16 @@ import pytest
 import tensorflow as tf
 
 from export.formats.runtimes.onnx_translate_runtime import TranslateOnnx
-from export.formats.runtimes.rows import padded, without_padding
 from export.formats.tf2onnx_graphs.convert import Value, from_tensorflow
 from export.formats.writers.onnx_translate import write_translate_onnx
 from keras_transformer import TranslationModel
-from keras_transformer.graphs.onnx_file import write_onnx
+from keras_transformer.files import write_pieces
+from keras_transformer.graphs.onnx_file import onnx_pieces
 from keras_transformer.inference.answer import Answer
 from keras_transformer.models.network import Network
 from keras_transformer.text.lengths import longest_answer
-from tests.export.hostile import (
+from keras_transformer.text.padding import padded, without_padding
+from tests.support.versions.random_model import (
     END,
     LONGEST,
     SETTINGS,
@@ -196,7 +197,7 @@ def test_on_a_full_disk_nothing_is_left(
     graph = onnx.GraphProto(name="small", initializer=[weight])
     with disk_of(20_000), pytest.raises(OSError, match="File too large"):
         weights = {"weight": np.ones((100, 100), np.float32)}
-        write_onnx(onnx.ModelProto(graph=graph), weights, tmp_path / "file.onnx")
+        write_pieces(tmp_path / "file.onnx", onnx_pieces(onnx.ModelProto(graph=graph), weights))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -5,8 +5,8 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from export.formats.runtimes.rows import padded, without_padding
 from keras_transformer.text.lengths import like_lengths
+from keras_transformer.text.padding import padded, without_padding
 
 END = 3
 

@@ -12,14 +12,14 @@ import tensorflow as tf
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 from tensorflow.python.eager import context
 
-from export.formats.runtimes.rows import padded, without_padding
 from export.formats.runtimes.saved_model_runtime import SavedModelRuntime
 from export.formats.writers.saved_model import write_saved_model
 from keras_transformer import TranslationModel
 from keras_transformer.inference.answer import Answer
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences
-from tests.export.hostile import (
+from keras_transformer.text.padding import padded, without_padding
+from tests.support.versions.random_model import (
     END,
     LONGEST,
     SETTINGS,

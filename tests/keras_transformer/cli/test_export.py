@@ -18,7 +18,7 @@ from keras_transformer.phrasebook import phrasebook
 from keras_transformer.training.data.corpus_options import Corpus
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run_directory import Run
-from tests.keras_transformer.cli.failing import failed
+from tests.support.commands import failed
 
 PAIRS = list(phrasebook("fr-en", "valid", 120))
 TEXTS = ["Je suis étudiant.", "", "Merci.  Où est la gare ? Non.", "  Deux cafés, s'il vous plaît. ", "Oui."]

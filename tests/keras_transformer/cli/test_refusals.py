@@ -11,7 +11,7 @@ import pytest
 
 from keras_transformer.cli import main, train
 from keras_transformer.training.recipe import Recipe
-from tests.keras_transformer.cli.failing import failed
+from tests.support.commands import failed
 
 ABSURD = "99999999999999999999"
 

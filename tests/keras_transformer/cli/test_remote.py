@@ -14,10 +14,10 @@ from keras_transformer.cli import main
 from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.server import Server
-from tests.export.versions import exported, small_model
-from tests.serving.echo import run
-from tests.serving.process import serving
-from tests.serving.secured import Files
+from tests.support.serving.certificates import Files
+from tests.support.serving.echo import run
+from tests.support.serving.serve_process import serving
+from tests.support.versions.small_model import exported, small_model
 
 LINES = [
     "Je suis étudiant.",

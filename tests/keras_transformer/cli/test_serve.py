@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli import main
-from tests.serving.secured import Files
+from tests.support.serving.certificates import Files
 
 OPTIONS = {
     "--host": "127.0.0.1",

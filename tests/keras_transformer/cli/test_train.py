@@ -19,7 +19,7 @@ from keras_transformer.phrasebook import phrasebook
 from keras_transformer.training import recipe as recipe_module
 from keras_transformer.training.history import best
 from keras_transformer.training.run_directory import Run
-from tests.keras_transformer.cli.failing import failed
+from tests.support.commands import failed
 
 LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]
 SMALL = ["--batch-tokens", "512", "--max-tokens", "64", "--vocabulary-size", "400", "--precision", "float32"]

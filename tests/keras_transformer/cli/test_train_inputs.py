@@ -12,7 +12,7 @@ from keras_transformer.training.data.corpus_options import Corpus
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run_directory import Run
 from keras_transformer.training.run_summary import facts
-from tests.keras_transformer.cli.failing import failed
+from tests.support.commands import failed
 
 LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]
 

@@ -201,9 +201,9 @@ def test_resamples_become_fewer_before_they_fill_the_memory() -> None:
 
 
 def test_the_signature_says_how_many_resamples_there_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scores, "MOST_RESAMPLED", 60 * 200)
+    monkeypatch.setattr(scores, "MAX_RESAMPLED", 60 * 200)
     assert "|bs:200|" in score(REFERENCES, REFERENCES)[0].signature
-    monkeypatch.setattr(scores, "MOST_SENTENCES", 59)
+    monkeypatch.setattr(scores, "MAX_SENTENCES", 59)
     assert all(each.low is None and "bs:" not in each.signature for each in score(REFERENCES, REFERENCES))
 
 

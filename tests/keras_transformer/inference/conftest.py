@@ -1,23 +1,28 @@
 """A small model with weights that matter, and sources of every length."""
 
-import keras
+from typing import Any
+
 import numpy as np
 import pytest
 
 from keras_transformer import TranslationModel
-from keras_transformer.models.network import Network
-from tests.export.weights import enliven
-
-END, LONGEST, VOCABULARY = 3, 40, 100
+from keras_transformer.graphs.precision import Float32
+from keras_transformer.graphs.transformer import candidate_decoder, encoder
+from keras_transformer.inference.backends.session import open_session
+from keras_transformer.models.weights import network_weights
+from tests.support.small_network import END, VOCABULARY, small_network
 
 
 @pytest.fixture(scope="module")
 def model() -> TranslationModel:
-    keras.utils.set_random_seed(4)
-    model = TranslationModel(Network(2, 2, 16, 24, 2, max_length=LONGEST), VOCABULARY)
-    model.build()
-    enliven(model)
-    return model
+    return small_network()
+
+
+@pytest.fixture(scope="module")
+def sessions(model: TranslationModel) -> list[Any]:
+    """The model's graphs in ONNX Runtime: the encoder, and the decoder that gives a beam its candidates."""
+    network = network_weights(model)
+    return [open_session(bytes(make(network, Float32()))) for make in (encoder, candidate_decoder)]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from keras_transformer.inference.batch import Batch
 from keras_transformer.inference.queue import SLACK, Queue, QueueFullError
 from keras_transformer.inference.request import End, Request
-from tests.keras_transformer.inference.fake_backend import (
+from tests.support.fake_backend import (
     BROKEN_SOURCE,
     BROKEN_STEP,
     END,

@@ -8,19 +8,11 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.decoding.traced_search import Search, search_traced
-from keras_transformer.graphs.precision import Float32
-from keras_transformer.graphs.transformer import candidate_decoder, encoder
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
-from keras_transformer.inference.backends.session import open_session
 from keras_transformer.inference.hosted_decoder import Decoder
-from tests.keras_transformer.inference.conftest import END, LONGEST
+from tests.support.small_network import END, LONGEST
 
 START = 2
-
-
-@pytest.fixture(scope="module")
-def sessions(model: TranslationModel) -> list[Any]:
-    return [open_session(bytes(make(model, Float32()))) for make in (encoder, candidate_decoder)]
 
 
 def decoder(sessions: list[Any], max_length: int = LONGEST, **options: int) -> Decoder:

@@ -7,22 +7,13 @@ from typing import Any
 
 import pytest
 
-from keras_transformer import TranslationModel
-from keras_transformer.graphs.precision import Float32
-from keras_transformer.graphs.transformer import candidate_decoder, encoder
 from keras_transformer.inference.backend import Encoded, Step
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
-from keras_transformer.inference.backends.session import open_session
 from keras_transformer.inference.batch import Batch
 from keras_transformer.inference.request import End, Request
-from tests.keras_transformer.inference.conftest import LONGEST
+from tests.support.small_network import LONGEST
 
 START, SLOTS, WIDEST = 2, 13, 4
-
-
-@pytest.fixture(scope="module")
-def sessions(model: TranslationModel) -> list[Any]:
-    return [open_session(bytes(make(model, Float32()))) for make in (encoder, candidate_decoder)]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.keras_transformer.layers.cases import Together
+from tests.support.layer_cases import Together
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_transformer import TransformerDecoder
-from tests.keras_transformer.layers.test_decoder_steps import (
+from tests.support.decoder_steps import (
     BATCH,
     LENGTH,
     REAL,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
-from tests.keras_transformer.layers.cases import CASES, X, number, same
+from tests.support.layer_cases import CASES, X, number, same
 
 every_dropping = pytest.mark.parametrize(
     "case", [pytest.param(case, id=name) for name, case in CASES.items() if case.drops]

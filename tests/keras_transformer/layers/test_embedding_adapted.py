@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 import keras_transformer as kt
-from tests.keras_transformer.layers.cases import IDS, VOCABULARY, WIDTH, X, number, same
+from tests.support.layer_cases import IDS, VOCABULARY, WIDTH, X, number, same
 
 
 def model_of(embedding):

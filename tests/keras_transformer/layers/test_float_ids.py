@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
-from tests.keras_transformer.layers.cases import IDS, LENGTH, REAL, VOCABULARY, WIDTH, number, same
+from tests.support.layer_cases import IDS, LENGTH, REAL, VOCABULARY, WIDTH, number, same
 
 tensorflow_only = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="the way of TensorFlow's backend alone"

@@ -8,7 +8,7 @@ import pytest
 from keras import ops
 
 import keras_transformer as kt
-from tests.keras_transformer.layers.cases import (
+from tests.support.layer_cases import (
     BATCH,
     CASES,
     IDS,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
-from tests.keras_transformer.layers.cases import (
+from tests.support.layer_cases import (
     BLOCK,
     CASES,
     MEMORY,

@@ -6,7 +6,7 @@ import keras
 import pytest
 
 import keras_transformer as kt
-from tests.keras_transformer.layers.cases import CASES, VOCABULARY, WIDTH, X, every, same
+from tests.support.layer_cases import CASES, VOCABULARY, WIDTH, X, every, same
 
 serialized = keras.saving.serialize_keras_object
 

@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
-from tests.keras_transformer.layers.test_exports import SHAPES, batch, litert, onnx, pytestmark, saved_model
+from tests.support.keras_exports import SHAPES, batch, litert, onnx, pytestmark, saved_model
 
 __all__ = ["pytestmark"]
 

@@ -15,9 +15,9 @@ from keras_transformer.inference.answer import Answer
 from keras_transformer.models.hosted import HostedModel
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import search_ids, translate_ids, translate_sentences
-from keras_transformer.text.buckets import padded
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.lengths import longest_answer
+from keras_transformer.text.padding import padded
 from keras_transformer.text.sentences import Lengths, Parts
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
@@ -390,10 +390,10 @@ def test_an_answer_begins_as_it_is_told_and_ends_at_max_tokens(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beam": 0}, "beam must be a whole number of at least 1; got 0."),
+        ({"beam": 0}, "beam must be at least 1; got 0."),
         ({"beam": "4"}, "beam must be a whole number of at least 1; got '4'."),
-        ({"beam": 2.0}, "beam must be a whole number of at least 1; got 2.0."),
-        ({"max_tokens": 0}, "max_tokens must be a whole number of at least 1; got 0."),
+        ({"beam": 2.0}, "beam must be a whole number of at least 1; got 2.0. Try beam=2."),
+        ({"max_tokens": 0}, "max_tokens must be at least 1; got 0."),
         ({"max_tokens": "9"}, "max_tokens must be a whole number of at least 1; got '9'."),
         ({"length_penalty": "1"}, "length_penalty must be a finite number; got '1'."),
         ({"length_penalty": float("nan")}, "length_penalty must be a finite number; got nan."),

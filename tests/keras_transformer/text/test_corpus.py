@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.text.corpus import CorpusError, Pair, read_pairs, read_parallel
-from tests.keras_transformer.text.corpora import STUDENT, STUDENT_TMX, pairs_of, parallel, tmx, written
+from tests.support.corpora import STUDENT, STUDENT_TMX, pairs_of, parallel, tmx, written
 
 STUDENT_FILES = {
     "a.tsv": "Je suis étudiant.\tI am a student.\nMerci.\tThanks.\n",

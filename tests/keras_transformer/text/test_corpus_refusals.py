@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.text.corpus import CorpusError, read_pairs, read_parallel
-from tests.keras_transformer.text.corpora import STUDENT_TMX, pairs_of, parallel, tmx, written
+from tests.support.corpora import STUDENT_TMX, pairs_of, parallel, tmx, written
 
 
 def test_line_counts_that_differ_are_told_both(tmp_path):

@@ -17,15 +17,8 @@ from hypothesis import strategies as st
 
 from keras_transformer.text.corpus import CorpusError, Pair
 from keras_transformer.text.tokenizer import Tokenizer
+from tests.support.texts import CORPUS, HOSTILE, MIXED
 
-NOUNS = [("étudiant", "student"), ("médecin", "doctor"), ("boulanger", "baker"), ("voisin", "neighbour")]
-VERBS = [("Je suis", "I am"), ("Tu es", "You are"), ("Il est", "He is"), ("Jean n'est pas", "John is not")]
-CORPUS = [Pair(f"{f} {n}.", f"{e} a {m}.") for f, e in VERBS for n, m in NOUNS]
-MIXED = [
-    *CORPUS,
-    Pair("l'été à Noël, 20 m²", "emoji 👩‍👩‍👧 <s> </s> <pad> <0x41>"),
-    Pair("日本語", "العربية"),
-]
 STUDENT = "Je suis étudiant."
 ROOT = Path(__file__).parents[3]
 
@@ -109,26 +102,6 @@ def normalised(text):
     return unicodedata.normalize("NFC", text.strip(" "))
 
 
-HOSTILE = [
-    "e\u0301",
-    "a\u0323\u0302\u0301",
-    "q\u0307\u0323",
-    "\u0301",
-    "👩‍👩‍👧‍👦👍🏽🏳️‍🌈🇫🇷",
-    "\u200fשלום\u200e \u202eabc\u202c \u2067x\u2069",
-    "a\0b\0",
-    "ab " * 3334,
-    "x" * 10_000,
-    "".join(map(chr, range(0x300))),
-    "<s> </s> <pad> <unk> <0x0A> ▁ ▁▁",
-    "ＡＢＣ ①½ﬁ m² …",
-    "\u1112\u1161\u11ab 한",
-    "\uffff\ufffe\ufffd\U0010ffff\ue000",
-    " \u3000\n",
-    "می‌خواهم",
-]
-
-
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_comes_back_up_to_the_documented_normalisation(tokenizer, text):
     assert unicodedata.normalize("NFC", there_and_back(tokenizer, text)) == normalised(text)
@@ -180,8 +153,9 @@ def test_any_ids_decode_to_valid_text(separate, ids):
 
 def test_the_same_pairs_give_the_same_bytes_in_any_process(tokenizer):
     code = (
-        "import hashlib; from tests.keras_transformer.text import test_tokenizer as t;"
-        "print(*[hashlib.sha256(t.Tokenizer.train(iter(t.MIXED), kind=k).source_model).hexdigest()"
+        "import hashlib; from keras_transformer.text.tokenizer import Tokenizer;"
+        "from tests.support.texts import MIXED;"
+        "print(*[hashlib.sha256(Tokenizer.train(iter(MIXED), kind=k).source_model).hexdigest()"
         " for k in ('bpe', 'unigram')])"
     )
     command = [sys.executable, "-c", code]

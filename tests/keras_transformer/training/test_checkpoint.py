@@ -118,10 +118,13 @@ def test_a_full_disk_leaves_the_old_checkpoint_and_nothing_half_written(tmp_path
 
 
 def test_the_kept_ones_come_by_their_steps_and_no_unfinished_one(tmp_path: Path) -> None:
-    assert checkpoint.kept(tmp_path) == []
+    assert checkpoint.checkpoints(tmp_path) == []
     for name in ("step-000000010.npz", "step-000000009.npz", ".partial-step-000000011.npz"):
         (tmp_path / name).touch()
-    assert [path.name for path in checkpoint.kept(tmp_path)] == ["step-000000009.npz", "step-000000010.npz"]
+    assert [path.name for path in checkpoint.checkpoints(tmp_path)] == [
+        "step-000000009.npz",
+        "step-000000010.npz",
+    ]
 
 
 def test_some_of_the_tensors_are_read_by_their_places(tmp_path: Path) -> None:

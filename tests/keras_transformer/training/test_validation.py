@@ -9,8 +9,8 @@ import pytest
 
 from keras_transformer import LabelSmoothedCrossEntropy, TranslationModel
 from keras_transformer.models.network import Network
-from keras_transformer.text.buckets import padded
 from keras_transformer.text.corpus import Pair
+from keras_transformer.text.padding import padded
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training import validation
 from keras_transformer.training.data.dataset import shifted
@@ -44,7 +44,7 @@ def rows(tokenizer: Tokenizer) -> list[np.ndarray]:
         tokenizer.encode_source([pair.source for pair in PAIRS]),
         tokenizer.encode_target([pair.target for pair in PAIRS]),
     )
-    return [padded(side, max(map(len, side))) for side in sides]
+    return [padded(side) for side in sides]
 
 
 def test_a_language_without_spaces_has_a_bleu_that_means_something(model: TranslationModel) -> None:

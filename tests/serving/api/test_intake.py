@@ -14,9 +14,9 @@ from serving.api.intake import MAX_ARRIVING, MAX_OF_CONNECTION, Intake
 from serving.errors import RETRY_AFTER, Refusal, RefusedError
 from serving.server import STREAMS
 from serving.v1 import translation_pb2 as wire
-from tests.serving.api.unfinished import HEALTH, REFLECTION, TRANSLATE, Connection, unfinished
-from tests.serving.echo import Echo, echo, listening, run, served, stub, until
-from tests.serving.process import highest_megabytes, serving_both
+from tests.support.serving.echo import Echo, echo, listening, run, served, stub, until
+from tests.support.serving.serve_process import highest_megabytes, serving_both
+from tests.support.serving.unfinished_messages import HEALTH, REFLECTION, TRANSLATE, Connection, unfinished
 
 REPLICA = 1024  # MiB, mem_limit of a replica in docker-compose.yml
 

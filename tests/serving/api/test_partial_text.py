@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serving.api.partial_text import settled
-from tests.serving.echo import tokenizer
+from tests.support.serving.echo import tokenizer
 
 BYTES = [tokenizer().encode_source([character])[0] for character in "日😀ñ\u0301\u200d"]
 LEADS = st.sampled_from([each for row in BYTES for each in row[:-1]])

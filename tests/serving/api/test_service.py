@@ -17,8 +17,8 @@ from serving.registry.registry import Registry
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.serving.asking import ask, refused, refused_for
-from tests.serving.echo import UNSPEAKABLE, Echo, echo, run, served, stub, tokenizer
+from tests.support.serving.calls import ask, refused, refused_for
+from tests.support.serving.echo import UNSPEAKABLE, Echo, echo, run, served, stub, tokenizer
 
 SENTENCES = [pair.source for pair in phrasebook("fr-en", "test", 20)]
 LONG = (

@@ -12,8 +12,8 @@ from grpc import StatusCode
 
 from serving.errors import RETRY_AFTER
 from serving.v1 import translation_pb2 as wire
-from tests.serving.asking import ask, refused, refused_for
-from tests.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, stub, tokenizer, until
+from tests.support.serving.calls import ask, refused, refused_for
+from tests.support.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, stub, tokenizer, until
 
 
 def test_a_priority_that_does_not_exist_is_wrong() -> None:

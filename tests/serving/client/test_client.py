@@ -16,7 +16,7 @@ from serving.registry.registry import Registry
 from serving.registry.served_version import ServedVersion
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
-from tests.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, until
+from tests.support.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, until
 
 TEXTS = [pair.source for pair in phrasebook("fr-en", "test", 2 * BATCH_TEXTS + 3)]
 QUICK = Retries(times=10_000, first=0.001, most=0.002)

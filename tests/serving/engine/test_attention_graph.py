@@ -11,7 +11,7 @@ import pytest
 from keras_transformer.inference.queue import QueueFullError
 from serving.engine import attention_graph
 from serving.engine.attention_graph import Attended, AttentionGraph, AttentionQueue
-from tests.serving.echo import run
+from tests.support.serving.echo import run
 
 
 class Held(AttentionGraph):

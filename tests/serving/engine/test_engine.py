@@ -22,27 +22,11 @@ from keras_transformer.inference.request import End, Request
 from keras_transformer.models.network import Network
 from keras_transformer.text.lengths import longest_answer
 from serving.engine.engine import Engine, EngineStoppedError
-from tests.keras_transformer.inference.fake_backend import END, FakeBackend, answer
-from tests.serving.counts import counts
+from tests.support.counts import counts
+from tests.support.fake_backend import END, FakeBackend, answer
+from tests.support.serving.told import Told
 
 START, LENGTH = 2, 40
-
-
-class Told:
-    """Waits for the ends of requests, and keeps who ended how often."""
-
-    def __init__(self) -> None:
-        self.ended: list[Request] = []
-        self._changed = threading.Condition()
-
-    def __call__(self, request: Request) -> None:
-        with self._changed:
-            self.ended.append(request)
-            self._changed.notify()
-
-    def wait_for(self, count: int) -> None:
-        with self._changed:
-            assert self._changed.wait_for(lambda: len(self.ended) >= count, timeout=60)
 
 
 def request(told: Told, *source: int, most: int = 100, **options: object) -> Request:

@@ -14,7 +14,7 @@ from libretranslatepy import LibreTranslateAPI
 
 from export.artifact.manifest import open_version
 from serving import Client
-from tests.serving.process import serving_both
+from tests.support.serving.serve_process import serving_both
 
 TEXT = "Où est la gare ?"
 

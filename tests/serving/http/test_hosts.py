@@ -3,8 +3,8 @@
 import pytest
 
 from serving.http.hosts import Hosts
-from tests.serving.echo import run
-from tests.serving.http.site import sent, site
+from tests.support.serving.echo import run
+from tests.support.serving.http_site import sent, site
 
 LOOPBACK = [
     "localhost", "localhost:8080", "LOCALHOST.:80", "app.localhost:1", "127.0.0.1", "127.0.0.1:8080",

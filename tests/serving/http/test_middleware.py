@@ -13,8 +13,8 @@ from serving.http.listener import Site
 from serving.http.middleware import HEADERS
 from serving.limits import Limits
 from serving.registry.registry import Registry
-from tests.serving.echo import echo, run
-from tests.serving.http.site import refused, sent, site, started, told
+from tests.support.serving.echo import echo, run
+from tests.support.serving.http_site import refused, sent, site, started, told
 
 EVIL = "<script>alert(1)</script>"
 POST = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

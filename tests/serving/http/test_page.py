@@ -9,9 +9,9 @@ from serving.http.middleware import HEADERS
 from serving.http.static_page import page
 from serving.run import Listening
 from serving.security.listening import Security
-from tests.serving.echo import run
-from tests.serving.http.site import refused, site
-from tests.serving.secured import Files
+from tests.support.serving.certificates import Files
+from tests.support.serving.echo import run
+from tests.support.serving.http_site import refused, site
 
 PAGE = page()
 

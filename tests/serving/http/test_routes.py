@@ -11,8 +11,8 @@ from serving.errors import InvalidError
 from serving.http import parsing, routes
 from serving.limits import Limits
 from serving.registry.registry import Registry
-from tests.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, until
-from tests.serving.http.site import events, refused, site, started, told
+from tests.support.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, until
+from tests.support.serving.http_site import events, refused, site, started, told
 
 TEXT = "Bonjour. Où est la gare ?\n<b>Merci !</b>"
 ASK = {"q": "Où est la gare ?"}

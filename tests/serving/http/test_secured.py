@@ -14,9 +14,9 @@ from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.security.listening import Security
 from serving.server import Server
-from tests.serving.echo import echo, run
-from tests.serving.http.site import refused, told
-from tests.serving.secured import Files, der, presented
+from tests.support.serving.certificates import Files, der, presented
+from tests.support.serving.echo import echo, run
+from tests.support.serving.http_site import refused, told
 
 ASK = {"q": "Bonjour."}
 

@@ -12,7 +12,7 @@ import pytest
 
 from serving import Client, TranslationError
 from serving.observability.logs import TEXT, Text
-from tests.serving.process import serving_both
+from tests.support.serving.serve_process import serving_both
 
 SECRET = "Jalousie"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

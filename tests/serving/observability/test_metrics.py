@@ -13,8 +13,8 @@ from serving.engine.statistics import Histogram
 from serving.observability.metrics import Metrics
 from serving.registry.registry import Registry
 from serving.v1 import translation_pb2 as wire
-from tests.serving.echo import UNSPEAKABLE, Echo, echo, run, tokenizer, until
-from tests.serving.http.site import both, site, started
+from tests.support.serving.echo import UNSPEAKABLE, Echo, echo, run, tokenizer, until
+from tests.support.serving.http_site import both, site, started
 
 ASK = wire.TranslateRequest(text="Où est la gare ?")
 

@@ -19,8 +19,8 @@ from serving.registry.registry import Registry
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.serving.echo import UNSPEAKABLE, echo, run
-from tests.serving.process import process
+from tests.support.serving.echo import UNSPEAKABLE, echo, run
+from tests.support.serving.serve_process import process
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 TRACEPARENT = f"00-{TRACE}-{PARENT}-01"

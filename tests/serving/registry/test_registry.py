@@ -11,7 +11,7 @@ import grpc
 import numpy as np
 import pytest
 
-from export.artifact.checksums import sums
+from export.artifact.checksums import checksums
 from export.artifact.manifest import open_version
 from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx
 from serving.errors import InvalidError, UnknownModelError
@@ -20,7 +20,7 @@ from serving.registry.discovery import open_models, places
 from serving.registry.registry import Registry
 from serving.registry.served_version import EngineSettings, ModelError
 from serving.v1 import translation_pb2 as wire
-from tests.serving.echo import run, stub
+from tests.support.serving.echo import run, stub
 
 SETTINGS = EngineSettings(slots=4)
 
@@ -133,7 +133,7 @@ def test_graphs_that_no_runtime_can_load_are_refused_as_well(root: Path) -> None
     version = open_version(root / "fr-en/2")
     (root / "fr-en/2/onnx/decoder.onnx").write_bytes(b"no graph")
     (root / "fr-en/2/manifest.json").unlink()
-    manifest = replace(version.manifest, files=sums(root / "fr-en/2"))
+    manifest = replace(version.manifest, files=checksums(root / "fr-en/2"))
     (root / "fr-en/2/manifest.json").write_bytes(manifest.content())
     with opened(root) as models:
         assert [model.version for model in models.serving] == [1]

@@ -17,8 +17,8 @@ from export.artifact.manifest import open_version
 from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.serving.process import serving
-from tests.serving.registry.test_reloader import put
+from tests.support.serving.live_versions import put
+from tests.support.serving.serve_process import serving
 
 CALLERS = 4
 

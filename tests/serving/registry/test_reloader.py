@@ -13,7 +13,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from export.artifact.checksums import sums
+from export.artifact.checksums import checksums
 from export.artifact.manifest import open_version
 from serving.engine.engine import BEHIND
 from serving.limits import Limits
@@ -24,8 +24,8 @@ from serving.registry.served_version import EngineSettings, ServedVersion
 from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.serving.echo import Echo, echo, run, until
-from tests.serving.live import (
+from tests.support.serving.echo import Echo, echo, run, until
+from tests.support.serving.live_versions import (
     TEXT,
     damage,
     default,
@@ -125,7 +125,7 @@ def test_a_version_that_does_not_say_what_was_exported_is_refused(root: Path, an
     for name in ("encoder", "decoder"):
         shutil.copy(another / f"onnx/{name}.onnx", forged / f"onnx/{name}.onnx")
     (forged / "manifest.json").unlink()
-    manifest = replace(open_version(root / "fr-en/1").manifest, files=sums(forged))
+    manifest = replace(open_version(root / "fr-en/1").manifest, files=checksums(forged))
     (forged / "manifest.json").write_bytes(manifest.content())
     forged.rename(root / "fr-en/2")
 

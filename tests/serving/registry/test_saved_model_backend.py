@@ -12,8 +12,8 @@ from keras_transformer.inference.request import End, Request
 from serving.engine.engine import Engine
 from serving.registry.discovery import open_models, places
 from serving.registry.served_version import EngineSettings, ModelError, load_model
-from tests.export.versions import exported, small_model
-from tests.serving.process import serving
+from tests.support.serving.serve_process import serving
+from tests.support.versions.small_model import exported, small_model
 
 SETTINGS = EngineSettings(slots=3, runtime="tensorflow")
 

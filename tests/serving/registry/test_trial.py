@@ -21,11 +21,12 @@ from serving.observability.logs import Text
 from serving.registry.discovery import look, opened, places
 from serving.registry.served_version import EngineSettings, ModelError
 from serving.v1 import translation_pb2 as wire
-from tests.export.damages import changed
-from tests.serving.echo import run
-from tests.serving.live import SETTINGS, TEXT, live, put, refusals, serving
-from tests.serving.process import ROOT, process, serving_both
-from tests.serving.registry import hostile_versions as hostile
+from tests.support.paths import ROOT
+from tests.support.serving.echo import run
+from tests.support.serving.live_versions import SETTINGS, TEXT, live, put, refusals, serving
+from tests.support.serving.serve_process import process, serving_both
+from tests.support.versions import hostile_versions as hostile
+from tests.support.versions.damages import changed
 
 Hostile = Callable[[Path], None]
 

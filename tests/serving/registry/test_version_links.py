@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from serving.registry.discovery import look, opened
-from tests.serving.echo import run
-from tests.serving.live import SETTINGS, default, live, point, put, said, serving
+from tests.support.serving.echo import run
+from tests.support.serving.live_versions import SETTINGS, default, live, point, put, said, serving
 
 
 def test_a_link_that_is_pointed_elsewhere_is_a_changed_version_and_pins_hold_for_links(

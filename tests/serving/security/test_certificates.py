@@ -15,8 +15,8 @@ from serving import AsyncClient, Client, Retries, Tls, TranslationError
 from serving.security.certificates import Certificates
 from serving.security.listening import Security
 from serving.security.watched_file import UnusableError
-from tests.serving.echo import run
-from tests.serving.secured import Files, der, presented, replace, secured
+from tests.support.serving.certificates import Files, der, presented, replace, secured
+from tests.support.serving.echo import run
 
 ONCE = Retries(times=0)
 

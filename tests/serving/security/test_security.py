@@ -15,8 +15,8 @@ from serving.client.tls import Tls
 from serving.security.listening import UNAUTHENTICATED, Security
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.serving.echo import run
-from tests.serving.secured import Files, secured
+from tests.support.serving.certificates import Files, secured
+from tests.support.serving.echo import run
 
 TOKEN, SECOND = "c2VjcmV0-._~+/", "second=="
 TEXT = "Où est la gare ?"

@@ -12,8 +12,8 @@ import pytest
 from serving.security.listening import Security
 from serving.security.tokens import Tokens, authorization, read_tokens
 from serving.security.watched_file import UnusableError
-from tests.serving.echo import run
-from tests.serving.secured import Files, replace, secured
+from tests.support.serving.certificates import Files, replace, secured
+from tests.support.serving.echo import run
 
 
 def test_a_file_has_a_token_a_line_and_comments(tmp_path: Path) -> None:

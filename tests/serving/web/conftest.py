@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving.process import serving_both
+from tests.support.serving.serve_process import serving_both
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tests.serving.web.site import asked, opened, translated, until_told
+from tests.support.serving.web_page import asked, opened, translated, until_told
 
 if TYPE_CHECKING:
     from tests.browser import Page

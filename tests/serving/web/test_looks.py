@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.needed import missing
-from tests.serving.web.site import READY, opened, translated, until_told
+from tests.support.needed import missing
+from tests.support.serving.web_page import READY, opened, translated, until_told
 
 if TYPE_CHECKING:
     from tests.browser import Page

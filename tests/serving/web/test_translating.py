@@ -5,8 +5,18 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.serving.process import serving_both
-from tests.serving.web.site import DONE, READY, WORDS, asked, held, opened, translated, until_told, write
+from tests.support.serving.serve_process import serving_both
+from tests.support.serving.web_page import (
+    DONE,
+    READY,
+    WORDS,
+    asked,
+    held,
+    opened,
+    translated,
+    until_told,
+    write,
+)
 
 if TYPE_CHECKING:
     from tests.browser import Page

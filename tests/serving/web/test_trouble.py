@@ -10,8 +10,8 @@ import pytest
 
 from serving.http import routes
 from serving.limits import Limits
-from tests.serving.process import serving_both
-from tests.serving.web.site import DONE, READY, asked, held, opened, translated, until_told, write
+from tests.support.serving.serve_process import serving_both
+from tests.support.serving.web_page import DONE, READY, asked, held, opened, translated, until_told, write
 
 if TYPE_CHECKING:
     from tests.browser import Page

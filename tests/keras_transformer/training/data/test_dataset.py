@@ -14,7 +14,7 @@ from keras_transformer.text.buckets import BatchPlan
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.data.dataset import feed, shifted
+from keras_transformer.training.data.dataset import dataset, shifted
 from keras_transformer.training.data.stages import BothWays, Stage
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.recipe import Recipe
@@ -41,7 +41,7 @@ def test_the_decoder_reads_the_labels_one_step_late() -> None:
 def test_it_is_the_plans_batches_with_their_ids(stage: Stage) -> None:
     store, plan, _ = stage
     for (inputs, labels), (bucket, indices) in zip(
-        feed([stage], 2).take(5).as_numpy_iterator(), plan.batches(), strict=False
+        dataset([stage], 2).take(5).as_numpy_iterator(), plan.batches(), strict=False
     ):
         assert inputs["source"].tolist() == store.rows(0, indices, bucket.source_length).tolist()
         assert labels.tolist() == store.rows(1, indices, bucket.target_length).tolist()
@@ -55,8 +55,8 @@ def test_it_goes_on_from_any_step_of_any_stage(
 ) -> None:
     both = BothWays(store)
     stages = [Stage(both, BatchPlan(both.lengths(), 256, seed=5, shapes=3), 3), stage]
-    whole = list(feed(stages, 2, 0, batches).take(7 * batches).as_numpy_iterator())
-    tail = list(feed(stages, 2, start, batches).take((7 - start) * batches).as_numpy_iterator())
+    whole = list(dataset(stages, 2, 0, batches).take(7 * batches).as_numpy_iterator())
+    tail = list(dataset(stages, 2, start, batches).take((7 - start) * batches).as_numpy_iterator())
     for one, other in zip(whole[start * batches :], tail, strict=True):
         keras.tree.map_structure(np.testing.assert_array_equal, one, other)
 
@@ -65,15 +65,15 @@ def test_a_stage_ends_after_its_steps_and_the_next_begins_with_its_own_first_bat
     store: TokenStore, stage: Stage
 ) -> None:
     stages = [Stage(BothWays(store), stage.plan, 3), stage]
-    later = feed(stages, 2, gradient_accumulation_steps=2).skip(3 * 2).take(2).as_numpy_iterator()
-    alone = feed([stage], 2, gradient_accumulation_steps=2).take(2).as_numpy_iterator()
+    later = dataset(stages, 2, gradient_accumulation_steps=2).skip(3 * 2).take(2).as_numpy_iterator()
+    alone = dataset([stage], 2, gradient_accumulation_steps=2).take(2).as_numpy_iterator()
     for one, other in zip(later, alone, strict=True):
         keras.tree.map_structure(np.testing.assert_array_equal, one, other)
 
 
 def test_the_weights_of_a_step_say_each_of_its_tokens_once(stage: Stage) -> None:
     group = list(
-        feed([stage], 2, gradient_accumulation_steps=MICRO_BATCHES).take(MICRO_BATCHES).as_numpy_iterator()
+        dataset([stage], 2, gradient_accumulation_steps=MICRO_BATCHES).take(MICRO_BATCHES).as_numpy_iterator()
     )
     tokens = [np.count_nonzero(labels) for _, labels, _ in group]
     assert len(set(tokens)) == MICRO_BATCHES  # uneven
@@ -112,7 +112,7 @@ def test_four_uneven_micro_batches_are_the_one_big_batch(
 
     micro = Recipe(gradient_accumulation_steps=MICRO_BATCHES, dropout=0.0, clip_norm=0.5, label_smoothing=0.1)
     whole = Recipe(dropout=0.0, clip_norm=0.5, label_smoothing=0.1)
-    micro_feed = feed([stage], 2, gradient_accumulation_steps=MICRO_BATCHES)
+    micro_batches = dataset([stage], 2, gradient_accumulation_steps=MICRO_BATCHES)
     big_feed = tf.data.Dataset.from_tensors(one_big_batch(stage))
 
     # plain gradient descent: the weights themselves
@@ -120,7 +120,7 @@ def test_four_uneven_micro_batches_are_the_one_big_batch(
     sgd = {"learning_rate": 1.0, "global_clipnorm": 0.5}
     stepped(
         accumulated,
-        micro_feed,
+        micro_batches,
         MICRO_BATCHES,
         micro,
         keras.optimizers.SGD(**sgd, gradient_accumulation_steps=MICRO_BATCHES),
@@ -135,7 +135,7 @@ def test_four_uneven_micro_batches_are_the_one_big_batch(
     # the recipe's Adam: its first moments, a tenth of that clipped gradient (beta_1 = 0.9). Not the weights:
     # after its first step they are the gradients' signs, and some gradients are zero but for rounding.
     by_recipe = first.with_policy("float32")
-    stepped(by_recipe, micro_feed, MICRO_BATCHES, micro, optimizer(micro))
+    stepped(by_recipe, micro_batches, MICRO_BATCHES, micro, optimizer(micro))
     moments = by_recipe.optimizer._momentums
     trained = zip(moments, at_once.trainable_variables, first.trainable_variables, strict=True)
     for moment, after, old in trained:

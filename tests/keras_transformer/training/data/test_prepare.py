@@ -203,4 +203,4 @@ def test_a_full_disk_is_told_with_the_file_that_the_tokenizer_learns_from(
 ) -> None:
     told = rf"File too large: '{tmp_path}/\.tokenizer-\w+/(source|target)'"
     with disk_of(1000), pytest.raises(OSError, match=told):
-        learn(pairs, 400, "bpe", True, beside=tmp_path)
+        learn(pairs, 400, "bpe", True, temp_directory=tmp_path)

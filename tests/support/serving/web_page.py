@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.server import Server
-from tests.serving.echo import Echo, echo
+from tests.support.serving.echo import Echo, echo
 
 if TYPE_CHECKING:
     from tests.browser import Page

@@ -13,7 +13,7 @@ from export.golden_sentences import Chosen, SourceSentence
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.phrasebook import phrasebook
-from tests.export.weights import enliven
+from tests.support.versions.random_weights import enliven
 
 PAIRS = list(phrasebook("fr-en", "train", 200))
 SENTENCES = [SourceSentence(pair.source, pair.target) for pair in PAIRS[:24]]
@@ -40,4 +40,4 @@ def small_model(joint: bool = True, seed: int = 4, **network: object) -> Transla
 def exported(model: TranslationModel, output: Path, *formats: str, **options: Any) -> Version:
     """A version with the sentences of this module; the options are the request's."""
     request, sentences = ExportRequest(formats, **options), Chosen(SENTENCES, SENTENCES)
-    return export_version(model, output, request, sentences, ORIGIN, tell=lambda line: None)
+    return export_version(model, output, request, sentences, ORIGIN, notify=lambda line: None)

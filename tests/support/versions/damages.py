@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tests.export.versions import small_model
+from tests.support.versions.small_model import small_model
 
 AGAIN = "copy the version again from where it came, or export it again"
 MODEL = "ctranslate2/model.bin"

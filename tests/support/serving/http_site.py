@@ -14,7 +14,7 @@ from serving.registry.registry import Registry
 from serving.registry.served_version import ServedVersion
 from serving.server import Server
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.serving.echo import echo
+from tests.support.serving.echo import echo
 
 
 @asynccontextmanager

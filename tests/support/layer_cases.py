@@ -1,8 +1,9 @@
 """Every public layer with what it takes, and ways to compare what it answers."""
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import keras
 import numpy as np
@@ -18,7 +19,7 @@ REAL = np.arange(LENGTH) < np.array([[5], [3]])
 MEMORY_REAL = np.arange(SOURCE) < np.array([[2], [4]])
 
 
-def normal(*shape, seed=0):
+def normal(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
@@ -31,27 +32,27 @@ class Case:
     """A layer, how it is made, and what it takes."""
 
     name: str
-    make: Callable[..., keras.layers.Layer]
+    make: partial[keras.layers.Layer]
     takes: tuple[str, ...] = ("x",)
     drops: bool = True
     attends: bool = True
 
     @property
-    def arrays(self):
+    def arrays(self) -> tuple[np.ndarray, ...]:
         return tuple({"x": X, "memory": MEMORY, "ids": IDS}[name] for name in self.takes)
 
-    def inputs(self, length=None, source=None):
+    def inputs(self, length: int | None = None, source: int | None = None) -> list[keras.KerasTensor]:
         shapes = {"x": (length, WIDTH), "memory": (source, MEMORY_WIDTH), "ids": (length,)}
         types = {"ids": "int32"}
         return [keras.Input(shapes[name], dtype=types.get(name), name=name) for name in self.takes]
 
     @property
-    def mask_shape(self):
+    def mask_shape(self) -> tuple[int, int]:
         """Of the attention_mask without its batch."""
         return (LENGTH, SOURCE) if self.make.func is kt.MultiHeadAttention else (LENGTH, LENGTH)
 
 
-def cases():
+def cases() -> Iterator[Case]:
     yield Case("cross_attention", partial(kt.MultiHeadAttention, num_heads=2), ("x", "memory"))
     yield Case("self_attention", partial(kt.MultiHeadSelfAttention, num_heads=2))
     yield Case("sinusoidal", partial(kt.PositionalEncoding, max_length=9), drops=False, attends=False)
@@ -84,30 +85,30 @@ CASES = {case.name: case for case in cases()}
 every = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
-def number(tensor):
+def number(tensor: Any) -> np.ndarray:
     return ops.convert_to_numpy(ops.cast(tensor, "float32"))
 
 
-def flat(outputs):
+def flat(outputs: Any) -> list[np.ndarray]:
     return [number(tensor) for tensor in keras.tree.flatten(outputs)]
 
 
-def same(found, expected, atol=1e-5):
+def same(found: Any, expected: Any, atol: float = 1e-5) -> None:
     found, expected = flat(found), flat(expected)
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=atol)
 
 
-def as_tensors(arrays):
+def as_tensors(arrays: Sequence[np.ndarray]) -> list[Any]:
     return [ops.convert_to_tensor(array) for array in arrays]
 
 
-def allowed_by(case, seed=3):
+def allowed_by(case: Case, seed: int = 3) -> np.ndarray:
     return np.random.default_rng(seed).random((BATCH, *case.mask_shape)) < 0.6
 
 
-def batch_of(batch, length, source):
+def batch_of(batch: int, length: int, source: int) -> dict[str, np.ndarray]:
     ids = np.random.default_rng(4).integers(0, VOCABULARY, (batch, length)).astype("int32")
     return {
         "x": normal(batch, length, WIDTH, seed=5),
@@ -119,7 +120,7 @@ def batch_of(batch, length, source):
 class Together:
     """All the layers in one model, so that one compilation serves all; lengths and batch left open."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.inputs = {
             "x": keras.Input((None, WIDTH), name="x"),
             "memory": keras.Input((None, MEMORY_WIDTH), name="memory"),
@@ -133,7 +134,7 @@ class Together:
         self.layers = {name: case.make(name=name, **single[name]) for name, case in CASES.items()}
         self.model = keras.Model(self.inputs, self.call(self.inputs))
 
-    def call(self, inputs):
+    def call(self, inputs: dict[str, Any]) -> dict[str, Any]:
         outputs = {}
         for name, case in CASES.items():
             scores = {"return_attention_scores": True} if case.attends else {}

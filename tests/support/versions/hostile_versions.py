@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.export.damages import changed, summed_again
+from tests.support.versions.damages import changed, summed_again
 
 INT32_MIN = -(2**31)
 ENCODER, DECODER, ATTENTION = "onnx/encoder.onnx", "onnx/decoder.onnx", "onnx/attention.onnx"

@@ -22,7 +22,7 @@ from serving.registry.registry import Registry
 from serving.registry.served_version import ServedVersion
 from serving.server import Server
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.keras_transformer.inference.fake_backend import FakeBackend
+from tests.support.fake_backend import FakeBackend
 
 LENGTHS = Lengths(whole=0, longest=30)
 UNSPEAKABLE = "☠"  # a text with it fails

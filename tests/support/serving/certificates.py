@@ -13,7 +13,7 @@ from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.security.listening import Security
 from serving.server import Server
-from tests.serving.echo import echo
+from tests.support.serving.echo import echo
 
 
 class Files:

@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
-from tests.deploy.programs import Running, free, running
-from tests.deploy.replica import ROOT, Replica
+from tests.support.deploy.programs import Running, free, running
+from tests.support.deploy.replica import Replica
+from tests.support.paths import ROOT
 
 FILES = ROOT / "serving/deploy/envoy"
 NAMES = ("envoy.yaml", "clusters.yaml")

@@ -1,0 +1,54 @@
+"""A translation network as the graphs read it: its sizes as a plain record, its weights as arrays by name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class NetworkWeights:
+    """The sizes of a network, and `arrays`: its weights by name.
+
+    D width, I inner width, V ids of a side, P positions, N the index of a block:
+
+        source_embedding/embeddings, target_embedding/embeddings    (V, D), one table if both sides share it
+        positions/table                                             (P, D)
+        {encoder,decoder}/block_N/self_attention_norm/{gamma,beta}  (D,), as those of the other norms
+        {encoder,decoder}/block_N/self_attention/query_key_value    kernel (D, 3 D), bias (3 D,)
+        {encoder,decoder}/block_N/self_attention/output             kernel (D, D), bias (D,)
+        {encoder,decoder}/block_N/feed_forward_norm
+        {encoder,decoder}/block_N/feed_forward/inner                kernel (D, I), bias (I,)
+        {encoder,decoder}/block_N/feed_forward/outer                kernel (I, D), bias (D,)
+        decoder/block_N/cross_attention_norm
+        decoder/block_N/cross_attention/query                       kernel (D, D), bias (D,)
+        decoder/block_N/cross_attention/key_value                   kernel (D, 2 D), bias (2 D,)
+        decoder/block_N/cross_attention/output                      kernel (D, D), bias (D,)
+        {encoder,decoder}/norm                                      with norm_first alone
+
+    Args:
+        encoder_layers: blocks of the encoder.
+        decoder_layers: blocks of the decoder.
+        width: width of a vector.
+        num_heads: heads of each attention.
+        target_vocabulary: ids of the target.
+        activation: the activation of the feed-forward networks, by its Keras name.
+        norm_first: pre-norm; otherwise post-norm.
+        epsilon: what layer normalization adds to the variance.
+        scale_embeddings: whether embeddings are multiplied by √width.
+        arrays: float32; a mapping may make each array when it is looked up.
+    """
+
+    encoder_layers: int
+    decoder_layers: int
+    width: int
+    num_heads: int
+    target_vocabulary: int
+    activation: str
+    norm_first: bool
+    epsilon: float
+    scale_embeddings: bool
+    arrays: Mapping[str, Array]

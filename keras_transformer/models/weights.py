@@ -1,0 +1,92 @@
+"""The weights of a translation model by name, from which ONNX graphs and other engines' files are written."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_transformer import layers
+from keras_transformer.graphs.network_weights import Array, NetworkWeights
+from keras_transformer.layers.normalization import LayerNormalization
+from keras_transformer.models.translation import TranslationModel
+
+#: The layers that hold weights, and the attributes that give them.
+_ATTRIBUTES: dict[type, tuple[str, ...]] = {
+    layers.TokenEmbedding: ("embeddings",),
+    layers.PositionalEncoding: ("table",),
+    LayerNormalization: ("gamma", "beta"),
+    keras.layers.Dense: ("kernel", "bias"),
+}
+#: The layers that weights by name can stand for. A subclass may compute something else.
+_KNOWN = {
+    *_ATTRIBUTES,
+    TranslationModel,
+    layers.TransformerEncoder,
+    layers.TransformerEncoderBlock,
+    layers.TransformerDecoder,
+    layers.TransformerDecoderBlock,
+    layers.MultiHeadSelfAttention,
+    layers.MultiHeadAttention,
+    layers.FeedForward,
+    keras.layers.Dropout,
+}
+
+
+class _LayerWeights(Mapping[str, Array]):
+    """Arrays by name, each read from its layer at every lookup, so that large ones are not held here."""
+
+    def __init__(self, attributes: dict[str, tuple[Any, str]]) -> None:
+        self._attributes = attributes
+
+    def __getitem__(self, name: str) -> Array:
+        layer, attribute = self._attributes[name]
+        return np.asarray(getattr(layer, attribute), np.float32)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._attributes)
+
+    def __len__(self) -> int:
+        return len(self._attributes)
+
+
+def network_weights(model: TranslationModel) -> NetworkWeights:
+    """Return the sizes and the weights of a model that `unlike_network` has no objection to."""
+    network, root = model.network, f"{model.path}/"
+    named = {
+        "source_embedding": model.source_embedding,
+        "target_embedding": model.target_embedding,
+        "positions": model.positions,
+    }
+    inner = [*model.encoder._flatten_layers(), *model.decoder._flatten_layers()]
+    named |= {layer.path.removeprefix(root): layer for layer in inner if type(layer) in _ATTRIBUTES}
+    attributes = {
+        f"{name}/{attribute}": (layer, attribute)
+        for name, layer in named.items()
+        for attribute in _ATTRIBUTES[type(layer)]
+    }
+    return NetworkWeights(
+        network.encoder_layers,
+        network.decoder_layers,
+        network.width,
+        network.num_heads,
+        model.target_embedding.vocabulary_size,
+        network.activation,
+        network.norm_first,
+        model.encoder.epsilon,
+        model.target_embedding.scale,
+        _LayerWeights(attributes),
+    )
+
+
+def unlike_network(model: TranslationModel) -> str | None:
+    """Return why float weights and the network's sizes do not say all that this model computes, or None."""
+    for layer in model._flatten_layers():
+        if type(layer) not in _KNOWN:
+            return f"{layer.path} is a {type(layer).__name__}, which graphs of weights cannot stand for."
+        if layer.quantization_mode is not None:
+            return (
+                f"{layer.path} is quantized to {layer.quantization_mode}; the graphs are made of float "
+                "weights. Export the model as it was before quantize(); the export quantizes by itself."
+            )
+    return None
