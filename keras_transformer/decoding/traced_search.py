@@ -97,7 +97,7 @@ def search_traced(
     results: list[list[list[int]]] = [[] for _ in rows]
     for chosen in like_lengths(rows, batch_tokens // search.beam, search.end_id):
         source = padded([rows[row] for row in chosen], len(rows[chosen[0]]))
-        longest = model.network.longest_answer
+        longest = model.network.answer_limit
         limits = np.array([min(longest(len(rows[row])), max_length) for row in chosen], np.int32)
         chosen_prefixes = [[] if prefixes is None else prefixes[row] for row in chosen]
         answers = loop(source, limits, padded(chosen_prefixes))

@@ -29,7 +29,8 @@ from keras_transformer.models.weights import network_weights, unlike_network
 def refusal(model: TranslationModel) -> str | None:
     """Why there are no ONNX graphs of this model, if there are none."""
     network = model.network
-    return unlike_network(model) or transformer.refusal(network.activation, network.width, network.num_heads)
+    heads = (network.num_heads, network.decoder_heads)
+    return unlike_network(model) or transformer.refusal(network.activation, network.width, *heads)
 
 
 class HostedModel:
@@ -49,8 +50,8 @@ class HostedModel:
         has_candidates = search.beam > 1 or prefixes is not None
         encode, decode = self._sessions_of(encoder, candidate_decoder if has_candidates else decoder)
         make_backend = partial(OnnxBackend, encode, decode, search.start_id)
-        longest = self.model.network.longest_answer
-        hosted = Decoder(make_backend, search.end_id, max_length, usable_cores(), longest=longest)
+        limit = self.model.network.answer_limit
+        hosted = Decoder(make_backend, search.end_id, max_length, usable_cores(), limit=limit)
         return hosted.search(rows, search.beam, search.length_penalty, prefixes)
 
     def _sessions_of(self, *graphs: Any) -> list[Any]:

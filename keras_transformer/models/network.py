@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 from keras_transformer.settings import Settings
-from keras_transformer.text.lengths import longest_answer
+from keras_transformer.text.lengths import AnswerLimit
 
 POSITIONS = ("sinusoidal", "sinusoidal_halves")
 
@@ -113,9 +113,10 @@ class Network(Settings):
         """Number of attention heads of the decoder, and of its attention to the source."""
         return self.decoder_num_heads or self.num_heads
 
-    def longest_answer(self, source_length: int) -> int:
-        """The most target tokens that a source of so many tokens is given."""
-        return min(self.answer_tokens or longest_answer(source_length), self.max_length)
+    @property
+    def answer_limit(self) -> AnswerLimit:
+        """The longest answer to n source tokens, as far as max_length allows."""
+        return AnswerLimit(0, self.answer_tokens) if self.answer_tokens else AnswerLimit()
 
     def parameters(self, source_vocabulary: int, target_vocabulary: int | None = None) -> int:
         """How many numbers are trained; without target_vocabulary both sides share one embedding."""

@@ -124,8 +124,12 @@ class Tokenizer:
     @property
     def target_languages(self) -> tuple[str, ...]:
         """The codes of the languages that a model of several targets chooses from; else empty."""
-        languages = self._source.languages if isinstance(self._source, VocabularyPieces) else ()
-        return languages if len(languages) > 1 else ()
+        return self.all_languages if len(self.all_languages) > 1 else ()
+
+    @property
+    def all_languages(self) -> tuple[str, ...]:
+        """The codes of the target languages that a text may begin with, as in ">>fra<< Hello."."""
+        return self._source.languages if isinstance(self._source, VocabularyPieces) else ()
 
     def with_language(self, text: str, target_language: str | None = None) -> str:
         """Put the code of a target language before a text, as in ">>fra<< Hello.".

@@ -10,7 +10,7 @@ from export.artifact.manifest import Version
 from keras_transformer.inference.backend import Backend
 from keras_transformer.inference.batch import Batch
 from keras_transformer.inference.request import End, Request
-from keras_transformer.text.lengths import longest_answer
+from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
 from serving.engine.attention_graph import AttentionGraph
@@ -54,6 +54,7 @@ class ServedVersion:
     attention: AttentionGraph | None  # that tells what was looked at; a version may be exported without
     corpus: str = ""  # what it was trained on, as far as that is known
     examples: tuple[str, ...] = ()  # sentences to try it with
+    limit: AnswerLimit = ANSWER_LIMIT  # of the answer to a part, as far as `longest` allows
     users: Users = field(default_factory=Users)  # requests that have found it, and are not finished
 
     def requests(
@@ -62,7 +63,7 @@ class ServedVersion:
         """One for each part; one that says nothing has ended already. max_tokens 0: what the model may."""
         made = []
         for source in self.tokenizer.encode_source(texts, self.longest):
-            most = min(longest_answer(len(source)), self.longest, max_tokens or self.longest)
+            most = min(self.limit(len(source)), self.longest, max_tokens or self.longest)
             says_nothing = source == [self.tokenizer.eos_id]
             made.append(Request(source, most, priority, deadline, end=End.STOP if says_nothing else None))
         return made
@@ -77,10 +78,11 @@ def load_model(name: str, number: int, version: Version, settings: EngineSetting
     attention = AttentionGraph(version.path(f"{ONNX}/attention.onnx")) if ONNX in manifest.formats else None
     examples = tuple(each.source for each in version.golden[:EXAMPLES])
     corpus = _file_names(manifest.quality.corpus or "")
-    longest = manifest.limits.source_tokens
+    limits = manifest.limits
     model = ServedVersion(
-        name, number, tokenizer, lengths, longest, settings.precision, engine, attention, corpus, examples
-    )
+        name, number, tokenizer, lengths, limits.source_tokens, settings.precision, engine, attention,
+        corpus, examples, limits.answer,
+    )  # fmt: skip
     _warm(model, backend, version.golden[:WARMING])
     return model
 
@@ -109,9 +111,10 @@ def _backend(version: Version, settings: EngineSettings) -> Backend:
             return SavedModelBackend(version.directory, start_id, slots)
         from export.formats.runtimes.onnx_scheduler_runtime import open_backend  # noqa: PLC0415
 
-        longest = version.manifest.limits.source_tokens
+        limits = version.manifest.limits
+        longest = limits.source_tokens
         make_backend = open_backend(version.path(ONNX), settings.precision, start_id, settings.threads)
-        return make_backend(slots, longest, min(longest_answer(longest), longest))
+        return make_backend(slots, longest, min(limits.answer(longest), longest))
     except Exception as error:  # the libraries have a type for each of their reasons, and no name for all
         raise ModelError(f"its graphs cannot be loaded: {error}") from error
 
