@@ -4,8 +4,9 @@ BIN := .venv/bin
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: demo serve test soak test-image test-backends lint bench bench-env clean help
+.PHONY: demo serve test test-fast soak test-image test-backends lint docs bench bench-env clean help
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 24
@@ -63,11 +64,20 @@ test: export TF_NUM_INTRAOP_THREADS = 1
 test: .venv/installed examples/node_modules/installed  ## the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
+test-fast: export OMP_NUM_THREADS = 1
+test-fast: export TF_NUM_INTRAOP_THREADS = 1
+test-fast: .venv/installed  ## the tests without processes, training, exports and browser: two minutes
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow and not soak and not image'
+
 soak: .venv/installed  ## the tests that take long: every count in full
 	$(BIN)/python -m pytest -m soak
 
 test-image: .venv/installed  ## the image, built and served from; as root, and minutes
 	$(BIN)/python -m pytest -m image -s tests/deploy
+
+docs: .venv/installed  ## the documentation site, in build/site
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
 
 lint: .venv/installed  ## ruff, strict mypy, which way imports point, and buf for the protocol
 	$(BIN)/ruff check .

@@ -238,12 +238,12 @@ def _served(models: Path) -> Iterator[int]:
 
 def _models(path: Path) -> Any:
     """Open a directory of versions, or a model that has not been exported."""
-    from serving.registry.discovery import open_models, places
+    from serving.registry.discovery import find_versions, open_models
     from serving.registry.registry import Registry
     from serving.registry.served_version import EngineSettings, ServedVersion
 
     if path.is_dir():
-        return open_models(places(path), EngineSettings())
+        return open_models(find_versions(path), EngineSettings())
     from export.formats.runtimes.onnx_scheduler_runtime import open_backend
     from export.formats.writers.onnx_scheduler import write_scheduler_onnx
     from keras_transformer import TranslationModel

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import measure
+import smallest
 
 ALLOWED = 4.0  # GiB
 PAIRS = measure.Effort(smoke=500, quick=200_000, whole=2_000_000)
@@ -34,7 +35,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="memory-") as scratch:
         corpus = Path(scratch) / "corpus.tsv"
         _generate(corpus, count)
-        phases, peak = _train(corpus, Path(scratch) / "run", options.preset, STEPS.of(options))
+        phases, peak = _train(corpus, Path(scratch) / "run", options.preset, STEPS.of(options), options.smoke)
     for phase, gigabytes in phases.items():
         print(f"{phase:<24} {gigabytes:.2f} GiB")
     print(f"{'highest of all':<24} {peak:.2f} GiB with {count:,} pairs, preset {options.preset}")
@@ -52,7 +53,7 @@ def _generate(path: Path, count: int) -> None:
             file.write("\t".join(pair) + "\n")
 
 
-def _train(corpus: Path, run: Path, preset: str, steps: int) -> tuple[dict[str, float], float]:
+def _train(corpus: Path, run: Path, preset: str, steps: int, smoke: bool) -> tuple[dict[str, float], float]:
     """-> GiB when each phase ended, and GiB at the most."""
     ends = {
         "cleaned": r"^kept [\d,]+ of",
@@ -62,7 +63,8 @@ def _train(corpus: Path, run: Path, preset: str, steps: int) -> tuple[dict[str, 
     }
     languages = ["--source-lang", "fr", "--target-lang", "en"]
     recipe = ["--preset", preset, "--validate-every", str(steps)]
-    command = [sys.executable, "-m", "keras_transformer", "train", "--pairs", corpus, *languages]
+    program = smallest.COMMAND if smoke else [sys.executable, "-m", "keras_transformer"]
+    command = [*program, "train", "--pairs", corpus, *languages]
     phases: dict[str, float] = {}
     start = time.monotonic()
     with subprocess.Popen(

@@ -45,7 +45,8 @@ def main() -> None:
 
 def _measure(options: argparse.Namespace) -> None:
     data, run = options.data / options.side, options.run or Path("build/quality") / options.side
-    minutes = _train(data, run, ["--steps", str(STEPS.of(options))] if STEPS.of(options) else [])
+    program = smallest.COMMAND if options.smoke else COMMAND
+    minutes = _train(program, data, run, ["--steps", str(STEPS.of(options))] if STEPS.of(options) else [])
     figures: dict[str, object] = {"training minutes": minutes}
     ratios = {}
     searches = (("greedy", 1), ("beam5", 5))
@@ -72,7 +73,7 @@ def _small_corpus(directory: Path, side: str) -> Path:
     return directory
 
 
-def _train(data: Path, run: Path, more: list[str]) -> float | None:
+def _train(program: list[str], data: Path, run: Path, more: list[str]) -> float | None:
     corpus = [
         option
         for side, language in (("source", "en"), ("target", "de"))
@@ -84,7 +85,7 @@ def _train(data: Path, run: Path, more: list[str]) -> float | None:
     begun = (run / "run.json").exists()
     start = time.monotonic()
     subprocess.run(
-        [*COMMAND, "train", "--run", run, *(["--resume"] if begun else [*corpus, *more])], check=True
+        [*program, "train", "--run", run, *(["--resume"] if begun else [*corpus, *more])], check=True
     )
     return None if begun else round((time.monotonic() - start) / 60, 1)
 

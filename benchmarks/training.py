@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import measure
 import numpy as np
+import smallest
 
 DROPOUT, SMOOTHING = 0.1, 0.1
 THREADS = 2
@@ -215,7 +216,7 @@ def _batches(source: Path | None, target: Path | None, count: int) -> dict[str, 
         store = TokenStore.write(Path(scratch), pairs, tokenizer, recipe.max_tokens)
         (stage,) = stages(store, recipe)
         plan = stage.plan
-        model = Counted.from_preset("tiny", tokenizer, width=8, inner_width=8, num_heads=1)
+        model = Counted.from_preset("tiny", tokenizer, **smallest.NETWORK)
         model.compile(keras.optimizers.SGD(0.0), LabelSmoothedCrossEntropy(), jit_compile=False)
         steps = plan.batches_per_epoch()
         model.fit(dataset([stage], tokenizer.bos_id), steps_per_epoch=steps, shuffle=False, verbose=0)

@@ -4,12 +4,12 @@ from ipaddress import ip_address
 
 
 def in_address(host: str) -> str:
-    """Return the host as addresses have it: IPv6 in brackets."""
+    """Return a host as it is written in addresses: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def is_loopback(host: str) -> bool:
-    """Whether what goes there stays on this machine."""
+    """Return whether a host is this machine itself."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Work in a thread that nobody waits for when the process ends."""
+"""Work in a daemon thread, which does not delay the end of the process."""
 
 import asyncio
 import threading
@@ -11,15 +11,15 @@ T = TypeVar("T")
 
 
 async def in_daemon(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-    """As asyncio.to_thread, but for the end: asyncio.run and the interpreter do not wait for this thread."""
-    done: Future[T] = Future()
-    done.set_running_or_notify_cancel()  # from now on who does not wait for it any more leaves it alone
+    """Run a function as asyncio.to_thread does, in a thread that the end of the process does not wait for."""
+    result: Future[T] = Future()
+    result.set_running_or_notify_cancel()  # a caller that is cancelled from now on leaves it running
 
     def work() -> None:
         try:
-            done.set_result(function(*arguments, **options))
-        except BaseException as error:  # whatever it is, it is for who waits
-            done.set_exception(error)
+            result.set_result(function(*arguments, **options))
+        except BaseException as error:  # every kind belongs to the caller
+            result.set_exception(error)
 
     threading.Thread(target=work, name=function.__name__, daemon=True).start()
-    return await asyncio.wrap_future(done)
+    return await asyncio.wrap_future(result)

@@ -1,4 +1,4 @@
-"""File descriptors: how many connections a server may have before it has none left for anything else."""
+"""File descriptors: the number of connections that leaves some for everything else."""
 
 import asyncio
 import errno
@@ -9,12 +9,12 @@ from typing import Any
 
 _logger = logging.getLogger(__name__)
 
-RESERVE = 64  # descriptors for model files, logs, and connections on their way to be refused
+RESERVE = 64  # descriptors for model files, logs, and connections that are about to be refused
 MIN_CONNECTIONS = 8  # of each port
 
 
 def max_connections() -> int:
-    """Return how many connections each of the two ports may have: half of what is left each.
+    """Return how many connections each of the two ports may have: half of the free descriptors.
 
     Raises:
         OSError: The process may open too few files to serve at all.
@@ -25,7 +25,7 @@ def max_connections() -> int:
     if share < MIN_CONNECTIONS:
         need = opened + RESERVE + 2 * MIN_CONNECTIONS
         raise OSError(
-            f"this process may open {limit} files, and needs {need} at least: raise it with ulimit -n"
+            f"this process may open {limit} files, and needs at least {need}; raise the limit with ulimit -n"
         )
     return share
 
@@ -46,7 +46,7 @@ def log_exhaustion_once(loop: asyncio.AbstractEventLoop) -> None:
         elif not logged:
             logged = True
             _logger.warning(
-                "no file descriptor is left for a new connection, which waits: raise the limit of open files "
+                "no file descriptor is free for a new connection, which waits; raise the limit of open files "
                 "(ulimit -n)"
             )
 

@@ -1,4 +1,4 @@
-"""Why a request is not answered, as gRPC says it: the one place where errors become codes."""
+"""Errors of requests, and the one place where exceptions become status codes."""
 
 import logging
 from typing import NamedTuple
@@ -16,27 +16,32 @@ from serving.v1 import translation_pb2 as wire
 
 _logger = logging.getLogger(__name__)
 
-RETRY_AFTER = 0.25  # seconds at least: a queue that is full has moved on by then
+RETRY_AFTER = 0.25  # seconds, at least: a full queue has moved on by then
 
 
 class InvalidError(ValueError):
-    """A request that breaks a rule; `field` is what of it does."""
+    """A request with an invalid field.
+
+    Args:
+        field: Which one.
+        message: What is wrong, what is allowed, and what to do.
+    """
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
+        super().__init__(message)
         self.field = field
 
 
 class UnknownModelError(LookupError):
-    """There is no such model or version."""
+    """The model or version does not exist."""
 
 
 class ClosedError(RuntimeError):
-    """The server answers nothing: not yet, not at the moment or no more."""
+    """The server does not take requests: it starts, shuts down, or has no model."""
 
 
 class UnansweredError(RuntimeError):
-    """A request of the engine that ended without its answer."""
+    """A request of the engine ended without an answer."""
 
     def __init__(self, end: End) -> None:
         super().__init__(end.value)
@@ -44,15 +49,22 @@ class UnansweredError(RuntimeError):
 
 
 class Refusal(NamedTuple):
-    """What the caller is told."""
+    """The answer to a request that is refused.
+
+    Attributes:
+        code: The status code.
+        message: What is wrong, what is allowed, and what to do.
+        field: The invalid field, if there is one.
+        retry_after: Seconds after which the caller should repeat the request.
+    """
 
     code: Code.ValueType
     message: str
-    field: str = ""  # what of the request is wrong
-    retry_after: float | None = None  # seconds
+    field: str = ""
+    retry_after: float | None = None
 
     def status(self) -> Status:
-        """With google.rpc's details: BadRequest, RetryInfo."""
+        """Return a status with the details of google.rpc: BadRequest and RetryInfo."""
         details: list[Message] = []
         if self.field:
             violation = BadRequest.FieldViolation(field=self.field, description=self.message)
@@ -61,43 +73,46 @@ class Refusal(NamedTuple):
             delay = Duration()
             delay.FromMilliseconds(round(self.retry_after * 1000))
             details.append(RetryInfo(retry_delay=delay))
-        found = Status(code=self.code, message=self.message)
-        for each in details:
-            found.details.add().Pack(each)
-        return found
+        status = Status(code=self.code, message=self.message)
+        for detail in details:
+            status.details.add().Pack(detail)
+        return status
 
     def segment(self) -> wire.SegmentError:
-        """The same of one text of a batch."""
+        """Return the error of one text of a batch."""
         return wire.SegmentError(
             code=self.code, message=self.message, field=self.field, retry_after=self.retry_after
         )
 
 
 class RefusedError(Exception):
-    """A request that is not answered; the refusal is what its caller is told."""
+    """A request is not answered; `refusal` is what the caller gets instead."""
 
-    def __init__(self, told: Refusal) -> None:
-        super().__init__(told.message)
-        self.refusal = told
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
 
 
 _ENDS = {
     End.EXPIRED: Refusal(Code.DEADLINE_EXCEEDED, "the deadline passed"),
-    End.CANCELLED: Refusal(Code.CANCELLED, "nobody waits for it"),
-    End.STOPPED: Refusal(Code.UNAVAILABLE, "the model stopped before it was done: repeat it"),
-    End.FAILED: Refusal(Code.INTERNAL, "the model failed at this text"),
+    End.CANCELLED: Refusal(Code.CANCELLED, "the caller cancelled the request"),
+    End.STOPPED: Refusal(Code.UNAVAILABLE, "the model stopped before the answer was complete. Repeat it."),
+    End.FAILED: Refusal(Code.INTERNAL, "the model cannot decode this text"),
 }
 
 
 def refusal(error: Exception) -> Refusal:
-    """Only what nobody expects is INTERNAL, and nothing is told of it but in the log."""
+    """Return what the caller of a failed request gets.
+
+    An unexpected exception is INTERNAL; its details are in the log only.
+    """
     match error:
         case RefusedError():
             return error.refusal
         case InvalidError():
             return Refusal(Code.INVALID_ARGUMENT, str(error), field=error.field)
         case DecodeError():
-            return Refusal(Code.INVALID_ARGUMENT, "the message is damaged, or of another type")
+            return Refusal(Code.INVALID_ARGUMENT, "the message cannot be parsed. Send this method's request.")
         case UnknownModelError():
             return Refusal(Code.NOT_FOUND, str(error))
         case QueueFullError():
@@ -113,5 +128,5 @@ def refusal(error: Exception) -> Refusal:
             return _ENDS[End.STOPPED]
         case UnansweredError():
             return _ENDS[error.end]
-    _logger.error("a request failed", exc_info=error)
-    return Refusal(Code.INTERNAL, "the server failed at this request")
+    _logger.error("unexpected error in a request", exc_info=error)
+    return Refusal(Code.INTERNAL, "internal error; the log of the server has the details")

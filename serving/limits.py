@@ -1,19 +1,30 @@
-"""What a request may have."""
+"""Limits of a request."""
 
 from dataclasses import asdict, dataclass
 
 from serving.errors import InvalidError
 
-LONGEST_NAME = 255  # characters: a directory's name has no more
+MAX_NAME = 255  # characters: a directory's name has no more
+SPLIT = "Split it into several requests."
 
 
 @dataclass(frozen=True)
 class Limits:
-    """A server's own; those of a model beside them are no limits, since longer sentences are divided."""
+    """Limits of a server. A model's own lengths are no limits, since longer sentences are divided.
 
-    characters: int = 5_000  # of a text
-    tokens: int = 2_048  # of a text, the ends of its parts included
-    segments: int = 128  # texts of a batch
+    Attributes:
+        characters: Of a text.
+        tokens: Of a text, the ends of its parts included.
+        segments: Texts of a batch.
+        message_bytes: Bytes of a message.
+
+    Raises:
+        ValueError: A limit is less than 1.
+    """
+
+    characters: int = 5_000
+    tokens: int = 2_048
+    segments: int = 128
     message_bytes: int = 4 * 2**20
 
     def __post_init__(self) -> None:
@@ -22,35 +33,37 @@ class Limits:
             raise ValueError(f"a limit must be at least 1; got {', '.join(wrong)}")
 
     def check_text(self, text: str) -> None:
-        """Before anything is done with it."""
+        """Check a text before anything is done with it."""
         if len(text) > self.characters:
             raise InvalidError(
-                "text", f"it has {len(text):,} characters, and {self.characters:,} are taken: divide it"
+                "text", f"text has {len(text):,} characters; the limit is {self.characters:,}. {SPLIT}"
             )
 
     def check_tokens(self, tokens: int, parts: int, queue: int) -> None:
-        """Before it is asked of an engine, in whose queue all of its parts must have room."""
+        """Check a text that is divided; all of its parts must have room in the queue of an engine."""
         if tokens > self.tokens:
-            raise InvalidError("text", f"it has {tokens:,} tokens, and {self.tokens:,} are taken: divide it")
+            raise InvalidError("text", f"text has {tokens:,} tokens; the limit is {self.tokens:,}. {SPLIT}")
         if parts > queue:
-            raise InvalidError("text", f"it has {parts:,} sentences, and {queue:,} are taken: divide it")
+            raise InvalidError("text", f"text has {parts:,} sentences; the limit is {queue:,}. {SPLIT}")
 
     def check_segments(self, segments: int) -> None:
-        """Of a batch."""
+        """Check the number of texts of a batch."""
         if segments > self.segments:
             raise InvalidError(
-                "texts", f"there are {segments:,}, and {self.segments:,} are taken: send several batches"
+                "texts",
+                f"texts has {segments:,} items; the limit is {self.segments:,}. Send several batches.",
             )
 
     def check_weights(self, size: int) -> None:
-        """The bytes of all attention in an answer."""
+        """Check the bytes of all attention weights of an answer."""
         if size > self.message_bytes:
             raise InvalidError(
-                "text", f"its attention has {size:,} bytes, and a message {self.message_bytes:,}: divide it"
+                "text",
+                f"the attention of text has {size:,} bytes; the limit is {self.message_bytes:,}. {SPLIT}",
             )
 
 
-def check_name(field: str, name: str, whose: str) -> None:
-    """What is unknown is told back, and that has to be small."""
-    if len(name) > LONGEST_NAME:
-        raise InvalidError(field, f"it has {len(name):,} characters, and {whose} at most {LONGEST_NAME}")
+def check_name(field: str, name: str, kind: str) -> None:
+    """Check the length of a name, which error messages repeat."""
+    if len(name) > MAX_NAME:
+        raise InvalidError(field, f"{field} has {len(name):,} characters; {kind} has at most {MAX_NAME}.")

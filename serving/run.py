@@ -1,4 +1,4 @@
-"""A server's life in a process: it listens, gets warm, serves, and drains when a signal says so."""
+"""The life of a server in a process: it listens, opens its models, serves, and drains after a signal."""
 
 import asyncio
 import signal
@@ -11,35 +11,45 @@ from serving.addresses import in_address
 from serving.daemon import in_daemon
 from serving.limits import Limits
 from serving.observability.traces import traces
-from serving.registry.discovery import open_models, places
+from serving.registry.discovery import find_versions, open_models
 from serving.registry.registry import Registry, listed
 from serving.registry.reloader import Reloader
 from serving.registry.served_version import EngineSettings
 from serving.security.listening import Security
 from serving.server import Server
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Listening:
-    """Where, to whom, and how long it takes to go."""
+    """Addresses, access and shutdown of a server.
+
+    Attributes:
+        host: The address to listen at.
+        port: Of gRPC; 0 is one that is free.
+        grace: Seconds in which a drain finishes requests.
+        http_port: Of HTTP; 0 is one that is free, None is no HTTP.
+        security: Encryption and tokens.
+        notice: Seconds before a drain in which health is NOT_SERVING and requests are still taken.
+        allowed_hosts: Further names that the Host of an HTTP request may have.
+    """
 
     host: str = "127.0.0.1"
     port: int = 50051
-    grace: float = 30.0  # seconds
-    http_port: int | None = 8080  # None: no HTTP
+    grace: float = 30.0
+    http_port: int | None = 8080
     security: Security = Security()  # noqa: RUF009
-    notice: float = 0.0  # seconds
-    allowed_hosts: frozenset[str] = frozenset()  # names that HTTP requests may call it by
+    notice: float = 0.0
+    allowed_hosts: frozenset[str] = frozenset()
 
     def page(self, port: int) -> str:
-        """What to open in a browser."""
+        """Return the URL of the page."""
         scheme = "http" if self.security.certificates is None else "https"
         return f"{scheme}://{self.address(port)}/"
 
     def address(self, port: int) -> str:
-        """Where a client connects to."""
+        """Return the address that a client connects to."""
         return f"{in_address(self.host)}:{port}"
 
 
@@ -48,16 +58,29 @@ async def serve(
     settings: EngineSettings,
     limits: Limits,
     listening: Listening,
-    tell: Tell,
-    note: Tell,
+    announce: Report,
+    note: Report,
     watch: float = 2.0,
 ) -> bool:
-    """Until SIGTERM or SIGINT; a second one ends it at once. -> whether all that was taken was finished.
+    """Serve until SIGTERM or SIGINT; a second one ends it at once.
 
-    What is told is for a machine: the addresses, once requests are taken there. What is noted is for people.
-    Every `watch` seconds the root is looked at again; 0 is never.
+    Args:
+        root: NAME/VERSION directories, or one version directory.
+        settings: How the versions are decoded.
+        limits: Limits of a request.
+        listening: Addresses, access and shutdown.
+        announce: Called with each address once requests are taken there, for machines.
+        note: Called with lines for people.
+        watch: Seconds between two scans of the root; 0 is never.
+
+    Returns:
+        Whether all requests that were taken were finished.
+
+    Raises:
+        ModelError: There is nothing to serve.
+        OSError: An address cannot be used, or there are too few descriptors.
     """
-    found = places(root)
+    versions = find_versions(root)
     tracing = traces()
     server = Server(limits, listening.security, tracing)
     for line in listening.security.warnings(listening.host):
@@ -66,23 +89,23 @@ async def serve(
     http_port = listening.http_port
     if http_port is not None:
         http_port = await server.start_http(listening.host, http_port, listening.allowed_hosts)
-    going = _signals()
-    opening = asyncio.create_task(in_daemon(open_models, found, settings))
-    waiting = asyncio.create_task(going.wait())
+    stop = _stop_signal()
+    opening = asyncio.create_task(in_daemon(open_models, versions, settings))
+    waiting = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait([opening, waiting], return_when=asyncio.FIRST_COMPLETED)
         if opening.done():
             models = opening.result()
-            versions = Reloader(root, settings, models, found)
-            await versions.pin()
+            reloader = Reloader(root, settings, models, versions)
+            await reloader.pin()
             await server.open(models)
             for line in _described(models):
                 note(line)
-            tell(f"serving on {listening.address(port)}")
+            announce(f"serving on {listening.address(port)}")
             if http_port is not None:
-                tell(f"http on {listening.address(http_port)}")
+                announce(f"http on {listening.address(http_port)}")
                 note(f"the page is at {listening.page(http_port)}")
-            with versions.watched(watch):
+            with reloader.watched(watch):
                 await waiting
             note("draining ...")
             await server.notice(listening.notice)
@@ -95,33 +118,33 @@ async def serve(
     return done
 
 
-def _signals() -> asyncio.Event:
-    """Set by the first one, after which they mean what they always do."""
-    loop, going = asyncio.get_running_loop(), asyncio.Event()
+def _stop_signal() -> asyncio.Event:
+    """Return an event that the first SIGTERM or SIGINT sets; a second one has its default effect."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
     numbers = (signal.SIGTERM, signal.SIGINT)
 
-    def go() -> None:
+    def handle() -> None:
         for number in numbers:
             with suppress(ValueError):
                 loop.remove_signal_handler(number)
-        going.set()
+        stop.set()
 
     for number in numbers:
-        loop.add_signal_handler(number, go)
-    return going
+        loop.add_signal_handler(number, handle)
+    return stop
 
 
 def _described(models: Registry) -> list[str]:
-    """A line for each version."""
+    """Return a line for each version."""
     lines = []
     for name, versions in listed(models):
-        for number, each in versions:
-            if isinstance(each, str):
+        for number, model in versions:
+            if isinstance(model, str):
                 lines.append(f"  {name} {number}: refused")
                 continue
-            tokenizer = each.tokenizer
+            tokenizer = model.tokenizer
             languages = (
                 f"{tokenizer.source_lang} to {tokenizer.target_lang}, " if tokenizer.source_lang else ""
             )
-            lines.append(f"  {name} {number}: {languages}{each.precision}")
+            lines.append(f"  {name} {number}: {languages}{model.precision}")
     return lines

@@ -1,4 +1,4 @@
-"""The server: gRPC with health and reflection, HTTP beside it; open when warm, drained when it goes."""
+"""The server: gRPC with health and reflection, HTTP beside it; its start, and its drain."""
 
 import asyncio
 import logging
@@ -10,7 +10,6 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from serving.addresses import in_address
-from serving.api.dispatcher import Dispatcher
 from serving.api.gate import Gate
 from serving.api.intake import MAX_WAITING, Intake
 from serving.api.service import TranslationService
@@ -29,19 +28,29 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-LAST_WORDS = 1.0  # seconds in which answers still leave; then those who watch the health are cut off
-MAX_UNQUIET = 3.0  # seconds in which those who have sent a request already are refused, and not cut off
-PULSE = 0.25  # seconds between two looks at the engines
-STREAMS = 4096  # calls of one connection: gRPC resets the others, so that it is above what the intake refuses
-WINDOW = 2**14  # bytes of a message that its sender may send before it is read
-PINGS = 5000  # milliseconds between a caller's pings, also while it asks nothing; who sends more is cut off
+CLOSING = 1.0  # seconds in which answers are still sent; then calls that watch the health are cut off
+MAX_UNQUIET = 3.0  # seconds in which requests that were sent already are refused instead of cut off
+GOAWAY = 0.05  # seconds in which a stopping server sends its callers to others
+PULSE = 0.25  # seconds between two checks of the engines
+STREAMS = 4096  # calls of one connection; gRPC resets more, so that it is above what the intake refuses
+WINDOW = 2**14  # bytes of a message that are received before it is read
+PINGS = 5000  # milliseconds between the pings of an idle connection; one that sends more is closed
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 class Server:
-    """start, open, notice, drain: in this order, in one event loop."""
+    """A server. `start`, `open`, `notice`, `drain`: in this order, in one event loop.
+
+    Args:
+        limits: Limits of a request.
+        security: Encryption and tokens.
+        traces: Where a span of each request is sent; None is nowhere.
+
+    Raises:
+        OSError: The process has too few file descriptors.
+    """
 
     def __init__(
         self,
@@ -49,14 +58,13 @@ class Server:
         security: Security = Security(),  # noqa: B008
         traces: Traces | None = None,
     ) -> None:
-        """`traces`: where a span of each request goes."""
         self._security = security
-        self._gate = Gate()
         self._limits = limits
         self._service = TranslationService(limits)
         self._metrics = Metrics(lambda: self._service.models)
-        told = (self._metrics.count, access_log.log)  # traces come first: they name the trace for the log
-        self._dispatcher = Dispatcher(self._gate, told if traces is None else (traces.tell, *told))
+        observers = (self._metrics.count, access_log.log)
+        # traces come first: they name the trace for the log
+        self._gate = Gate(observers if traces is None else (traces.record, *observers))
         self._healthy = False
         self._http: Site | None = None
         self._intake = Intake()
@@ -64,7 +72,7 @@ class Server:
         self._max_connections = max_connections()
         self._server = grpc.aio.server(
             options=[
-                ("grpc.so_reuseport", 0),  # a second server on this port is an error, and no silent rival
+                ("grpc.so_reuseport", 0),  # a second server on this port is an error
                 ("grpc.max_receive_message_length", limits.message_bytes),
                 ("grpc.max_allowed_incoming_connections", self._max_connections),
                 ("grpc.max_concurrent_streams", STREAMS),
@@ -72,11 +80,11 @@ class Server:
                 ("grpc.http2.lookahead_bytes", WINDOW),
                 ("grpc.http2.bdp_probe", 0),  # it makes the window larger: 4 MiB on a fast network
                 ("grpc.http2.min_ping_interval_without_data_ms", PINGS),
-                ("grpc.keepalive_permit_without_calls", 1),  # else it is two hours where nothing is asked
+                ("grpc.keepalive_permit_without_calls", 1),  # else PINGS is two hours without calls
             ],
             interceptors=[*security.interceptors(), Receiving(self._intake)],
         )
-        self._server.add_generic_rpc_handlers((handlers(self._service, self._dispatcher),))
+        self._server.add_generic_rpc_handlers((handlers(self._service, self._gate),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(
             [SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME], self._server
@@ -84,26 +92,44 @@ class Server:
         self._pulse: asyncio.Task[None] | None = None
 
     async def start(self, host: str, port: int) -> int:
-        """Health is answered from now on, all else refused. -> the port; 0 has become one that was free."""
+        """Listen. Health is answered from now on; all else is refused until `open`.
+
+        Args:
+            host: The address.
+            port: 0 is one that is free.
+
+        Returns:
+            The port.
+
+        Raises:
+            OSError: The address cannot be used.
+        """
         log_exhaustion_once(asyncio.get_running_loop())
-        await self._tell(_NOT_SERVING)
-        place = f"{in_address(host)}:{port}"
+        await self._set_health(_NOT_SERVING)
+        address = f"{in_address(host)}:{port}"
         try:
-            chosen = self._security.listen(self._server, place)
+            chosen = self._security.listen(self._server, address)
         except RuntimeError as error:
             raise OSError(
-                f"{place} cannot be listened at: it is taken, or none of this machine; choose another --port"
+                f"cannot listen at {address}: the port is in use, or the address is not one of this machine; "
+                "choose another --port"
             ) from error
         await self._server.start()
         return chosen
 
     async def start_http(self, host: str, port: int, allowed_hosts: Collection[str] = ()) -> int:
-        """The same beside it over HTTP, by the same gate; likewise.
+        """Listen for HTTP as well, behind the same gate.
 
         Args:
             host: The address to listen at.
             port: 0 is one that is free.
-            allowed_hosts: Names that requests may call the server by, besides those of loopback.
+            allowed_hosts: Names that a Host header may have, besides those of loopback.
+
+        Returns:
+            The port.
+
+        Raises:
+            OSError: The address cannot be used.
         """
         from serving.http.application import application  # noqa: PLC0415 (the library, when it is needed)
         from serving.http.hosts import Hosts  # noqa: PLC0415
@@ -114,7 +140,7 @@ class Server:
         tls = None if security.certificates is None else security.certificates.ssl_context()
         routes = (
             self._service,
-            self._dispatcher,
+            self._gate,
             self._metrics,
             self._limits,
             self._intake,
@@ -124,34 +150,50 @@ class Server:
         return await self._http.start(host, port, tls)
 
     async def open(self, models: Registry) -> None:
-        """Requests are taken; the models are warm, and are the server's from now on."""
+        """Take requests from now on.
+
+        Args:
+            models: What serves; the server stops them.
+        """
         self._service.models = models
         self._gate.open()
-        await self._tell(_SERVING)
+        await self._set_health(_SERVING)
         self._pulse = asyncio.create_task(self._watch(models))
 
     async def notice(self, seconds: float) -> None:
-        """Health says NOT_SERVING, requests are still taken: a balancer sends them elsewhere by then."""
+        """Set health to NOT_SERVING, and take requests until balancers send them elsewhere."""
         self._healthy = False
         await self._health.enter_graceful_shutdown()
         await asyncio.sleep(seconds)
 
     async def drain(self, grace: float) -> bool:
-        """Take nothing more, and finish what was taken. -> whether all was, within so many seconds."""
+        """Take no more requests, finish those inside, and stop.
+
+        Args:
+            grace: Seconds in which requests are finished.
+
+        Returns:
+            Whether all were finished.
+        """
         await self.notice(0)
         self._gate.shut()
         if self._http is not None:
             self._http.leave()
         done = await self._gate.emptied(grace)
+        patience = MAX_UNQUIET if done else 0
         if self._http is not None:
-            self._http.refuse()
-        await self._gate.quiet(MAX_UNQUIET if done else 0, lambda: self._intake.idle)
-        await self._server.stop(LAST_WORDS if done else 0)
+            await self._http.refuse(patience)
+        self._gate.hold()  # gRPC cuts off the calls that arrive while it stops
+        await self._gate.quiet(patience, lambda: self._intake.idle)
+        stopping = asyncio.create_task(self._server.stop(CLOSING if done else 0))
+        await asyncio.sleep(GOAWAY)
+        self._gate.release()
+        await stopping
         if self._http is not None:
             await self._http.stop()
         if self._pulse is not None:
             self._pulse.cancel()
-        await asyncio.to_thread(self._service.models.stop, LAST_WORDS)
+        await asyncio.to_thread(self._service.models.stop, CLOSING)
         return done
 
     async def _watch(self, models: Registry) -> None:
@@ -161,14 +203,14 @@ class Server:
                 healthy = not healthy
                 _logger.log(
                     logging.INFO if healthy else logging.ERROR,
-                    "this server is healthy again"
+                    "healthy again"
                     if healthy
-                    else "an engine has failed, or no version is left: this server is not healthy any more",
+                    else "not healthy: an engine has failed, or no version is left",
                 )
-                await self._tell(_SERVING if healthy else _NOT_SERVING)
+                await self._set_health(_SERVING if healthy else _NOT_SERVING)
             await asyncio.sleep(PULSE)
 
-    async def _tell(self, state: health_pb2.HealthCheckResponse.ServingStatus) -> None:
+    async def _set_health(self, state: health_pb2.HealthCheckResponse.ServingStatus) -> None:
         self._healthy = state == _SERVING
         for service in ("", SERVICE):
             await self._health.set(service, state)

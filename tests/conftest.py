@@ -6,12 +6,17 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
-from tests.browser import NAMES, Browser, Page
+from tests.support.browser import NAMES, SECONDS, violations
 from tests.support.needed import program
+from tests.support.slow import is_slow
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests ask ONNX Runtime without any code of ours between
@@ -19,6 +24,21 @@ hypothesis.settings.register_profile("untimed", deadline=None)  # no timing deci
 hypothesis.settings.load_profile("untimed")
 # In the background a shell has its programs ignore Ctrl-C, and what they start inherits that: not so here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--screenshots",
+        type=Path,
+        metavar="DIR",
+        help="save a picture of every page that axe-core looks at, wide and narrow, light and dark",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_slow(item):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
@@ -38,35 +58,48 @@ def disk_of() -> Callable[[int], AbstractContextManager[None]]:
 
 
 @pytest.fixture(scope="session")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of all the processes of this run, for what is made once (tests/support/once.py)."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+
+
+@pytest.fixture(scope="session")
+def exported(shared: Path) -> Path:
     """models/fr-en/1, float32 and int8."""
-    from tests.support.versions.small_model import exported, small_model
+    from tests.support.versions.small_model import exported_once
 
-    directory = tmp_path_factory.mktemp("serving") / "models" / "fr-en" / "1"
-    exported(small_model(), directory, "onnx", quantize="int8")
-    return directory
+    return exported_once(shared / "int8", "models/fr-en/1", "onnx", quantize="int8")
 
 
 @pytest.fixture(scope="session")
-def another(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def another(shared: Path) -> Path:
     """The same network with other weights, float32: what it says is not what the other one says."""
-    from tests.support.versions.small_model import exported, small_model
+    from tests.support.versions.small_model import exported_once
 
-    directory = tmp_path_factory.mktemp("another") / "fr-en" / "2"
-    exported(small_model(seed=5), directory, "onnx")
-    return directory
+    return exported_once(shared / "another", "fr-en/2", "onnx", seed=5)
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One real browser without a window for all tests."""
-    with Browser(program(*NAMES)) as started:
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """A headless browser for the tests of a file; until it is closed, their thread cannot run asyncio."""
+    from playwright.sync_api import expect, sync_playwright
+
+    found = program(*NAMES)
+    expect.set_options(timeout=1000 * SECONDS)
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=found) as started:
         yield started
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A tab of its own for each test."""
-    page = browser.page()
-    yield page
-    page.close()
+def page(browser: "Browser") -> Iterator["Page"]:
+    """A tab that shares nothing with the tabs of other tests."""
+    with browser.new_page(viewport={"width": 1280, "height": 900}) as page:
+        page.set_default_timeout(1000 * SECONDS)
+        yield page
+
+
+@pytest.fixture
+def violations_in(page: "Page", pytestconfig: pytest.Config) -> Callable[[str], list[str]]:
+    """violations_in(state): what axe-core finds wrong with the page in this state, in every look."""
+    return lambda state: violations(page, state, pytestconfig.getoption("screenshots"))

@@ -11,7 +11,7 @@ from tests.support.needed import REMEDIES
 
 ROOT = Path(__file__).parents[1]
 TESTS = {  # and what each of them needs
-    "tests/test_browser.py::test_a_quiet_page_asks_for_itself_alone": "chromium",
+    "tests/keras_transformer/viz/test_attention_page.py::test_arrows_and_numbers_choose": "chromium",
     "tests/deploy/test_measurements.py::"
     "test_the_configuration_is_one_that_promtool_finds_nothing_wrong_with": "promtool",
     "tests/examples/test_sentencepiece.py::"

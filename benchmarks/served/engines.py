@@ -70,7 +70,8 @@ class Static(Engine):
     def _turn(self) -> None:
         self._gather()
         begun = self._clock()
-        chosen, ended = self._chosen(begun)
+        with self._changed:
+            chosen, ended = self._queue.take(self._batch.free, self._prefill_tokens, begun)
         ended += self._batch.admit(chosen)
         while self._batch:
             turn = self._batch.step(self._clock())
@@ -79,13 +80,13 @@ class Static(Engine):
             ended += turn.ended
         for _ in chosen:
             self._latency.left(self._clock() - begun, len(chosen))
-        self._tell(ended)
+        self._report(ended)
 
     def _gather(self) -> None:
         with self._changed:
             full = self._batch.backend.slots
             self._changed.wait_for(
-                lambda: len(self._queue) >= full or self._stopping is not None, timeout=GATHERING
+                lambda: len(self._queue.waiting) >= full or self._stopping is not None, timeout=GATHERING
             )
 
 
@@ -110,8 +111,9 @@ class CTranslate2(Engine):
         return self._decoding
 
     def _turn(self) -> None:
-        chosen, lost = self._chosen(self._clock())
-        self._tell(lost)
+        with self._changed:
+            chosen, lost = self._queue.take(self._batch.free, self._prefill_tokens, self._clock())
+        self._report(lost)
         if not chosen:
             return
         chosen.sort(key=lambda request: len(request.source))
@@ -128,7 +130,7 @@ class CTranslate2(Engine):
             self._answer(request, [self._ids[piece] for piece in result.hypotheses[0]])
             self._latency.left(self._clock() - begun, len(chosen))
         self.counts.steps += 1
-        self._tell(chosen)
+        self._report(chosen)
 
     def _answer(self, request: Request, ids: list[int]) -> None:
         request.tokens = ids[: request.max_tokens]

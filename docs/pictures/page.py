@@ -8,47 +8,55 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.browser import NAMES, Browser, Page
+from playwright.sync_api import Page, expect, sync_playwright
+
+from tests.support.browser import NAMES
 from tests.support.serving.serve_process import serving_both
-from tests.support.serving.web_page import opened, translated, until_told
+from tests.support.serving.web_page import explored, opened, translated
 
 HERE = Path(__file__).parent
 
 
-def used(page: Page, address: str, text: str, word: str) -> Page:
+def used(page: Page, address: str, text: str, word: int) -> Page:
     """A text translated, and one word of that chosen, by its number from 1."""
     opened(page, address)
-    page.until("document.querySelectorAll('#examples button').length")
     translated(page, text)
-    page.click(f".word:nth-of-type({word})")
-    until_told(page, "looked at", "#looked")
-    page.run("document.activeElement.blur(), scrollTo(0, 0)")
+    page.locator(".word").nth(word - 1).click()
+    expect(page.locator("#looked")).to_contain_text("looked at")
+    at_rest(page)
     return page
 
 
-def main(models: Path, text: str, word: str) -> None:
+def at_rest(page: Page) -> None:
+    """Nothing has the focus, and the top is in sight."""
+    page.evaluate("document.activeElement.blur(), scrollTo(0, 0)")
+
+
+def main(models: Path, text: str, word: int) -> None:
     """Light with its heads, dark, and on a phone."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         raise SystemExit("no browser: install Chromium")
-    with serving_both(models) as (_, _, address), Browser(program) as browser:
-        page = used(browser.page(1160), address, text, word)
-        page.click("#heads summary")
-        page.until("document.querySelectorAll('#map tbody td').length")
-        page.click("#birds button:nth-child(5)")
-        page.hover(f"#map tbody tr:nth-child({word}) td:nth-of-type({int(word) - 1})")
-        height = page.run("document.querySelector('#heads').getBoundingClientRect().bottom + scrollY + 8")
-        page.resize(1160, int(height))
-        page.run("document.activeElement.blur(), scrollTo(0, 0)")
-        page.screenshot(HERE / "page.png")
+    with (
+        serving_both(models) as (_, _, address),
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=program) as browser,
+    ):
+        page = used(browser.new_page(viewport={"width": 1160, "height": 900}), address, text, word)
+        explored(page)
+        page.locator("#overview button").nth(4).click()
+        page.locator("#map tbody tr").nth(word - 1).locator("td").nth(word - 2).hover()
+        at_rest(page)
+        bottom = page.locator("#heads").evaluate("heads => heads.getBoundingClientRect().bottom")
+        page.set_viewport_size({"width": 1160, "height": int(bottom) + 8})
+        page.screenshot(path=HERE / "page.png")
 
-        page = used(browser.page(1160, 760, dark=True), address, text, word)
-        page.screenshot(HERE / "page-dark.png")
+        page = browser.new_page(viewport={"width": 1160, "height": 760}, color_scheme="dark")
+        used(page, address, text, word).screenshot(path=HERE / "page-dark.png")
 
-        page = browser.page(360, 780)
-        page.resize(360, 780, scale=2)
-        used(page, address, text, word).screenshot(HERE / "page-phone.png")
+        page = browser.new_page(viewport={"width": 360, "height": 780}, device_scale_factor=2)
+        used(page, address, text, word).screenshot(path=HERE / "page-phone.png")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NoReturn, TextIO, cast
 
 from keras_transformer import __version__
@@ -20,34 +19,86 @@ from keras_transformer.cli._interrupts import interruptible, print_no_lost_inter
 from keras_transformer.inference.answer import DecodingError
 from keras_transformer.text.visible import visible
 
+PROGRAM = "keras-transformer"
 VERBS = {
-    "train": "a translation model from parallel text, or from the phrasebook",
-    "translate": "text, line by line",
-    "evaluate": "BLEU, chrF and TER of a model, or of two",
-    "attention": "the heads of a model at work on a text, to look at",
-    "export": "a model as one directory that serves everywhere",
-    "verify": "every runtime of an exported version against the model",
-    "serve": "exported models over gRPC and HTTP",
-    "info": "what a model is: languages, network, scores, versions, files",
-    "phrasebook": "sentence pairs of the embedded corpus",
-    "walkthrough": "the worked examples of attention, step by step",
+    "train": "train a translation model from parallel text, or from the phrasebook",
+    "translate": "translate text, line by line",
+    "evaluate": "score a model, or two, with BLEU, chrF and TER",
+    "attention": "draw the attention of a model on a text",
+    "export": "write a model as one directory that serves everywhere",
+    "verify": "compare every runtime of an exported version with the model",
+    "serve": "serve exported models over gRPC and HTTP",
+    "info": "show languages, network, scores, versions and files of a model",
+    "phrasebook": "print sentence pairs of the embedded corpus",
+    "walkthrough": "work through the examples of attention, step by step",
+    "completion": "print the script that completes commands in a shell",
 }
 
 
 class CommandError(Exception):
-    """Something a user can mend; the message says what and how. Ends the command with exit status 1."""
+    """A failure that the user can correct; the message says how. The command ends with exit status 1."""
+
+
+class _VerbList(argparse.HelpFormatter):
+    """The layout of the list of verbs: argparse measures their names without the indent of the list."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        self._action_max_length += self._indent_increment
+
+
+class VerbParser(argparse.ArgumentParser):
+    """The parser of one verb. The module of the verb is imported, and asked for its options, when needed."""
+
+    def __init__(self, verb: str, **settings: Any) -> None:
+        # without abbreviations: an option added later would change what one means
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
+        self._verb = verb
+
+    def load(self) -> None:
+        """Import the module of the verb and add its options, once."""
+        if self.description is None:
+            module = import_module(f"keras_transformer.cli.{self._verb}")
+            self.description, _, self.epilog = (module.__doc__ or "").partition("\n\n")
+            self.set_defaults(command=module.run, usage_error=self.error)
+            module.configure(self)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the words after the verb. Unknown ones end the program with the usage of the verb."""
+        self.load()
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return parsed, unknown
+
+
+def program() -> tuple[argparse.ArgumentParser, list[VerbParser]]:
+    """Return the parser of the program, and that of each verb."""
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        formatter_class=_VerbList,
+        description="Keras Transformer layers, and a translation model from them.",
+        epilog=f"`{PROGRAM} VERB --help` explains a verb.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    verbs = parser.add_subparsers(
+        title="verbs", dest="verb", metavar="VERB", required=True, parser_class=VerbParser
+    )
+    return parser, [verbs.add_parser(verb, verb=verb, help=purpose) for verb, purpose in VERBS.items()]
 
 
 def command() -> NoReturn:
-    """What the shell calls: the process ends with the verb, and the interpreter is not taken down before.
+    """Run the command line as the shell calls it, and end the process without taking the interpreter down.
 
-    Threads of TensorFlow and ONNX Runtime may still be at work, as after a Ctrl-C: coming back to an
-    interpreter that goes, they would be unwound through C++, and the process would hang or end with a signal.
+    Threads of TensorFlow and ONNX Runtime may still be at work, as after a Ctrl-C. If they returned to an
+    interpreter that is being finalised, they would be unwound through C++, and the process would hang or end
+    with a signal.
     """
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever called
+        if getattr(sys, name) is None:  # the caller has closed it
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (to the end)
-    sys.stderr = cast(TextIO, _Told(sys.stderr))
+    sys.stderr = cast(TextIO, _LossyStream(sys.stderr))
     print_no_lost_interrupt()
     status = main()
     sys.stdout.flush()
@@ -55,8 +106,8 @@ def command() -> NoReturn:
     os._exit(status)
 
 
-class _Told:
-    """stderr, whose reader may go before the work is done: what is told then is lost, and no more."""
+class _LossyStream:
+    """A stream whose reader may leave before the work is done: what is written later is dropped."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -75,48 +126,28 @@ class _Told:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb."""
-    parser = argparse.ArgumentParser(
-        prog="keras-transformer",
-        usage="%(prog)s [-h] [--version] VERB ...",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Keras Transformer layers, and a translation model from them.",
-        epilog="`keras-transformer VERB --help` explains a verb.",
-    )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    listing = "\n".join(f"  {verb:<12} {does}" for verb, does in VERBS.items())
-    group = parser.add_argument_group("verbs", listing)
-    group.add_argument("verb", choices=VERBS, metavar="VERB", help=argparse.SUPPRESS)
-    group.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    called = parser.parse_args(arguments)
-    return _run(called.verb, called.arguments)
+    """Run one verb, and return the exit status.
 
+    Args:
+        arguments: The words after the name of the program; by default those of the process.
 
-def _run(verb: str, arguments: Sequence[str]) -> int:
+    Raises:
+        SystemExit: Wrong usage (status 2), or a help text was asked for (status 0).
+    """
+    called = argparse.Namespace(verb="")
     try:
         with interruptible():
-            _call(import_module(f"keras_transformer.cli.{verb}"), verb, arguments)
+            parser, _ = program()
+            parser.parse_args(arguments, called)
+            called.command(called)
             sys.stdout.flush()
     except BrokenPipeError:
-        # the reader has seen enough, as `head` has: nothing is left to say, not even at exit
+        # the reader has seen enough, as `head` has: nothing more is written, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (CommandError, DecodingError, OSError) as error:
-        print(visible(f"keras-transformer {verb}: {error}"), file=sys.stderr)
+        print(visible(f"{PROGRAM} {called.verb}: {error}"), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(f"keras-transformer {verb}: interrupted", file=sys.stderr)
+        print(f"{f'{PROGRAM} {called.verb}'.rstrip()}: interrupted", file=sys.stderr)
         return 130
     return 0
-
-
-def _call(module: ModuleType, verb: str, arguments: Sequence[str]) -> None:
-    description, _, example = (module.__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog=f"keras-transformer {verb}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=description,
-        epilog=example,
-        allow_abbrev=False,  # an option added later would change what an abbreviation means
-    )
-    module.configure(parser)
-    module.run(parser.parse_args(arguments))

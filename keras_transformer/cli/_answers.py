@@ -20,28 +20,30 @@ Form = Callable[[Parts, list[Any]], str]  # a line and the answers to its parts 
 
 
 def configure_answers(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Add the options of the search and of the output."""
     configure_search(parser)
     parser.add_argument(
         "--max-tokens",
         type=at_least_one("an answer may have at least 1 token", MAX_TOKENS),
         metavar="N",
-        help="the most tokens of an answer (twice those of its source, and 10)",
+        help="maximum tokens of an answer (2 S + 10 for S source tokens)",
     )
     forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--scores", action="store_true", help="score, tab, text")
+    forms.add_argument("--scores", action="store_true", help="print the score and a tab before each line")
     forms.add_argument(
-        "--json", action="store_true", help="an object a line: answers of the beam, tokens, alignment"
+        "--json",
+        action="store_true",
+        help="print one JSON object per line: answers of the beam, tokens, alignment",
     )
 
 
 def answers(model: "TranslationModel", arguments: argparse.Namespace) -> tuple[Translate, Form]:
-    """How the parts of a line are translated, and how the line is printed. A blank line stays one."""
-    from keras_transformer.models.translate import translate_sentences
+    """Return how the parts of lines are translated, and how a line is printed."""
+    from keras_transformer.models.translate import sentence_translator
 
     options = search_options(arguments)
     if not (arguments.scores or arguments.json or arguments.max_tokens):
-        return partial(translate_sentences, model, **options), _text
+        return sentence_translator(model, **options), Parts.joined
     options |= {"max_tokens": arguments.max_tokens, "alignment": arguments.json}
     translate = partial(model.hypotheses, **options)
     if arguments.json:
@@ -49,35 +51,31 @@ def answers(model: "TranslationModel", arguments: argparse.Namespace) -> tuple[T
     return translate, partial(_scored, arguments.length_penalty) if arguments.scores else _best
 
 
-def _text(line: Parts, found: list[str]) -> str:
-    return line.joined(found) if line.texts else ""
+def _best(line: Parts, results: "list[list[Hypothesis]]") -> str:
+    return line.joined([beam[0].text if beam else "" for beam in results])
 
 
-def _best(line: Parts, found: "list[list[Hypothesis]]") -> str:
-    return _text(line, [beam[0].text if beam else "" for beam in found])
-
-
-def _score(penalty: float, found: "list[list[Hypothesis]]") -> float | None:
-    """Of the best answers of a line together, as if they were one; None of a line that says nothing."""
-    log_probs = [each for beam in found if beam for each in beam[0].log_probs]
+def _score(penalty: float, results: "list[list[Hypothesis]]") -> float | None:
+    """Return the score of the best answers of a line as if they were one; None for a blank line."""
+    log_probs = [log_prob for beam in results if beam for log_prob in beam[0].log_probs]
     return sum(log_probs) / len(log_probs) ** penalty if log_probs else None
 
 
-def _scored(penalty: float, line: Parts, found: "list[list[Hypothesis]]") -> str:
-    score = _score(penalty, found)
-    return f"{'' if score is None else f'{score:.4f}'}\t{_best(line, found)}"
+def _scored(penalty: float, line: Parts, results: "list[list[Hypothesis]]") -> str:
+    score = _score(penalty, results)
+    return f"{'' if score is None else f'{score:.4f}'}\t{_best(line, results)}"
 
 
-def _object(model: "TranslationModel", penalty: float, line: Parts, found: "list[list[Hypothesis]]") -> str:
+def _object(model: "TranslationModel", penalty: float, line: Parts, results: "list[list[Hypothesis]]") -> str:
     parts = [
         {
             "source": text,
             "pieces": _pieces(model, text),
             "answers": [_answer(model, answer) for answer in beam],
         }
-        for text, beam in zip(line.texts, found, strict=True)
+        for text, beam in zip(line.texts, results, strict=True)
     ]
-    content = {"text": _best(line, found), "score": _score(penalty, found), "sentences": parts}
+    content = {"text": _best(line, results), "score": _score(penalty, results), "sentences": parts}
     return json.dumps(content, ensure_ascii=False)
 
 

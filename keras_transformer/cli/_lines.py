@@ -37,7 +37,7 @@ class LineReader:
         self.read = 0  # bytes, decompressed
         self._path = path
         self._file = file
-        # with room for what tells gzip, and no more: what is held back there is not seen by poll
+        # the buffer holds the magic bytes of gzip, and no more: poll does not see what is buffered
         self._raw = io.BufferedReader(io.FileIO(file, closefd=False), len(GZIP_MAGIC))
         self._stream: Stream | None = None
         self._poll = select.poll()
@@ -52,7 +52,7 @@ class LineReader:
     @classmethod
     @contextmanager
     def of(cls, path: Path) -> Iterator[Self]:
-        """The lines of a file, or with - of standard input."""
+        """Open a file, or with - standard input."""
         if path == STANDARD_INPUT:
             if sys.stdin is None:
                 raise CommandError("standard input is closed: name a file with --input.")
@@ -70,27 +70,30 @@ class LineReader:
         return os.isatty(self._file)
 
     @property
-    def share(self) -> float | None:
-        """How much of a file has been read; what a pipe will bring is not known."""
+    def size(self) -> int | None:
+        """The bytes of a file; None where it is a pipe or a terminal, whose end is not known."""
         status = os.fstat(self._file)
-        if not stat.S_ISREG(status.st_mode) or not status.st_size:
-            return None
-        return os.lseek(self._file, 0, os.SEEK_CUR) / status.st_size
+        return status.st_size if stat.S_ISREG(status.st_mode) and status.st_size else None
+
+    @property
+    def position(self) -> int:
+        """How many of these bytes have been read."""
+        return os.lseek(self._file, 0, os.SEEK_CUR) if self.size else self.read
 
     def waiting(self) -> bool:
-        """Whether a line, or the end, has yet to come."""
+        """Return whether neither a line nor the end has come yet."""
         return not (self._whole or self._ended or self._poll.poll(0))
 
-    def take(self, most: int) -> list[str]:
-        """The next lines, none at the end: those that are there, about `most` bytes of them at most.
+    def take(self, max_bytes: int) -> list[str]:
+        """Return the next lines: those that are there, at most about `max_bytes` bytes; none at the end.
 
-        It waits only while there is none: whoever writes a line and waits for the answer gets it. A line that
+        It waits only while there is none, so that a program that waits for each answer gets it. A line that
         cannot be read is an error once those before it have been taken.
         """
         begin = self.read
-        while not self._ended and (not self._whole or (self.read - begin < most and self._poll.poll(0))):
-            rest = most - (self.read - begin)
-            self._read(rest if rest > 0 else most)
+        while not self._ended and (not self._whole or (self.read - begin < max_bytes and self._poll.poll(0))):
+            rest = max_bytes - (self.read - begin)
+            self._read(rest if rest > 0 else max_bytes)
         lines, self._whole = self._whole, []
         texts: list[str] = []
         for line in lines:
@@ -105,12 +108,12 @@ class LineReader:
             raise CommandError(f"{self._wrong}.") from self._wrong
         return texts
 
-    def _read(self, most: int) -> None:
+    def _read(self, max_bytes: int) -> None:
         try:
             with reading(self._path):
                 if self._stream is None:  # a terminal would have to end twice: it is not looked ahead
                     self._stream = self._raw if self.from_terminal else decompressed(self._raw, self._path)
-                data = self._stream.read1(most)
+                data = self._stream.read1(max_bytes)
         except CorpusError as error:
             self._wrong, self._ended = error, True
             return
@@ -126,21 +129,21 @@ class LineReader:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """All the lines of a file, or with - of standard input."""
+    """Yield all lines of a file, or with - of standard input."""
     with LineReader.of(path) as lines:
         while taken := lines.take(2**16):
             yield from taken
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """A line of standard output for each; a Ctrl-C comes between two of them."""
+    """Write lines to standard output. A Ctrl-C takes effect between two of them."""
     for line in lines:
         with interrupt_held_back():
             write_line(line)
 
 
 def write_line(line: str) -> None:
-    """A line of standard output, at once; a line end inside becomes a space.
+    """Write a line to standard output at once; a line end inside becomes a space.
 
     A terminal gets no control characters; a file or a pipe gets the text as it is.
     """
@@ -154,7 +157,7 @@ def write_line(line: str) -> None:
 
 @contextmanager
 def interrupt_held_back() -> Iterator[None]:
-    """A Ctrl-C waits until what was begun is done; a second one does not."""
+    """Hold a Ctrl-C back until the block is done; a second one takes effect at once."""
     interrupt = signal.getsignal(signal.SIGINT)
     if not callable(interrupt):
         yield

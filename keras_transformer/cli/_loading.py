@@ -1,4 +1,4 @@
-"""How a verb loads what takes seconds and writes logs of its own: Keras and TensorFlow."""
+"""Loading of Keras and TensorFlow, which takes seconds and writes logs."""
 
 import gc
 import os
@@ -13,7 +13,7 @@ from keras_transformer.cli._interrupts import interruptible
 
 
 def load(module: str) -> Any:
-    """Import a module that needs Keras, and say so if that takes seconds."""
+    """Import a module that needs Keras, and report it if Keras has yet to be loaded."""
     with interruptible():
         _load_keras()
         return import_module(module)
@@ -50,7 +50,7 @@ def native_logs_held_back() -> Iterator[None]:
 
 @contextmanager
 def no_garbage_collected() -> Iterator[None]:
-    """What is made meanwhile is here to stay, as modules are: nobody looks for garbage in it, then or later.
+    """Exempt what is created inside from garbage collection, now and later: modules stay.
 
     Of the 4.5 s of processor time that `translate` takes for one line this saves 1.4, much of it at the exit.
     """

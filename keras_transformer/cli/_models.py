@@ -1,4 +1,4 @@
-"""How a verb opens the MODEL that it was given, and how that searches for its answers."""
+"""The MODEL of a verb, and the options of its search."""
 
 import argparse
 import math
@@ -66,30 +66,30 @@ def _damaged(file: Path, error: Exception) -> CommandError:
 
 
 def configure_search(parser: argparse.ArgumentParser) -> None:
-    """The options of a verb whose model translates."""
+    """Add the options of a search."""
     parser.add_argument(
         "--beam",
         type=at_least_one("a beam keeps at least 1 answer", MAX_BEAM),
         default=1,
         metavar="N",
-        help="answers kept while searching; 1 is greedy (1)",
+        help="width of the beam search; 1 is greedy (1)",
     )
     parser.add_argument(
         "--length-penalty",
         type=length_penalty,
         default=1.0,
         metavar="X",
-        help="the power of its length that an answer's score is divided by; more is longer (1.0)",
+        help="divide the score of an answer by its length to this power; more prefers long answers (1.0)",
     )
 
 
 def search_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What was said of them, for the model."""
+    """Return these options as the model takes them."""
     return {"beam": arguments.beam, "length_penalty": arguments.length_penalty}
 
 
 def length_penalty(text: str) -> float:
-    """Past the largest, the power of a long answer's length is more than a number can hold."""
+    """Parse a length penalty. A larger one makes a long answer's divisor larger than a float."""
     try:
         penalty = float(text)
     except ValueError:
@@ -101,12 +101,12 @@ def length_penalty(text: str) -> float:
     return penalty
 
 
-def at_least_one(rule: str, most: int) -> Callable[[str], int]:
-    """The type of an option that counts from 1 to `most`; its error text begins with the rule."""
+def at_least_one(rule: str, maximum: int) -> Callable[[str], int]:
+    """Return the type of an option that counts from 1 to `maximum`; its error text begins with the rule."""
 
     def number(text: str) -> int:
-        if not text.isdecimal() or len(text) > len(str(most)) or not 1 <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"{rule}, and at most {most:,}; got {text}")
+        if not text.isdecimal() or len(text) > len(str(maximum)) or not 1 <= int(text) <= maximum:
+            raise argparse.ArgumentTypeError(f"{rule}, and at most {maximum:,}; got {text}")
         return int(text)
 
     return number

@@ -1,4 +1,4 @@
-"""What a path of the command line is, by the names in it, and which one near it may be meant instead."""
+"""What a path of the command line is, by the names in it, and which path near it may be meant instead."""
 
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
@@ -7,29 +7,31 @@ from pathlib import Path
 
 from keras_transformer.cli import CommandError
 
-MAX_ENTRIES = 1000  # of a directory that are looked at
+MAX_CHILDREN = 1000  # entries of a directory that are looked at
+MAX_ENTRIES = 10_000  # entries of all directories together
 
 Kind = Callable[[Path], bool]
 
 
 def is_run(path: Path) -> bool:
-    """Whether it is a run directory."""
+    """Return whether it is a run directory."""
     return (path / "run.json").is_file() or (path / "model.keras").is_file()
 
 
 def is_model_file(path: Path) -> bool:
-    """Whether it is a .keras file."""
+    """Return whether it is a .keras file."""
     return path.suffix == ".keras" and path.is_file()
 
 
 def is_version(path: Path) -> bool:
-    """Whether it is an exported version."""
+    """Return whether it is an exported version."""
     return (path / "manifest.json").is_file()
 
 
-def is_root(path: Path) -> bool:
-    """Whether it holds NAME/VERSION directories."""
-    return any(is_version(version) for name in _children(path) for version in _children(name))
+def is_root(path: Path, budget: Iterator[int] | None = None) -> bool:
+    """Return whether it holds NAME/VERSION directories, among as many entries as the budget has numbers."""
+    budget = _budget() if budget is None else budget
+    return any(is_version(version) for name in _children(path, budget) for version in _children(name, budget))
 
 
 def refuse_if_another_is_near(path: Path, *kinds: Kind) -> None:
@@ -38,40 +40,42 @@ def refuse_if_another_is_near(path: Path, *kinds: Kind) -> None:
     Near is what lies in a directory, up to two levels below it; beside a path that does not exist, one with
     almost the same name, or the newest version.
     """
-
-    def fits(path: Path) -> bool:
-        return any(kind(path) for kind in kinds)
-
-    if fits(path):
+    if any(kind(path) for kind in kinds):
         return
-    near = next(_inside(path, fits) if path.exists() else _beside(path, fits), None)
-    if near is not None:
-        problem = "is not one that this verb takes" if path.exists() else "does not exist"
-        raise CommandError(f"{path} {problem}: did you mean {near}?")
+    budget = _budget()
+    near = _inside(path, budget) if path.exists() else _beside(path, budget)
+    for candidate in near:
+        if any(is_root(candidate, budget) if kind is is_root else kind(candidate) for kind in kinds):
+            problem = "is not one that this verb takes" if path.exists() else "does not exist"
+            raise CommandError(f"{path} {problem}: did you mean {candidate}?")
 
 
-def _inside(path: Path, fits: Kind) -> Iterator[Path]:
-    children = _children(path)
-    yield from filter(fits, children)
+def _budget() -> Iterator[int]:
+    return iter(range(MAX_ENTRIES))
+
+
+def _inside(path: Path, budget: Iterator[int]) -> Iterator[Path]:
+    children = _children(path, budget)
+    yield from children
     for child in children:
-        yield from filter(fits, _children(child))
+        yield from _children(child, budget)
 
 
-def _beside(path: Path, fits: Kind) -> Iterator[Path]:
-    there = {each.name: each for each in _children(path.parent)}
-    names = [name for name in there if path.name.isdecimal() and name.isdecimal()]
-    names += get_close_matches(path.name, there)
-    return filter(fits, map(there.__getitem__, names))
+def _beside(path: Path, budget: Iterator[int]) -> Iterator[Path]:
+    siblings = {sibling.name: sibling for sibling in _children(path.parent, budget)}
+    names = [name for name in siblings if path.name.isdecimal() and name.isdecimal()]
+    names += get_close_matches(path.name, siblings)
+    return map(siblings.__getitem__, names)
 
 
-def _children(path: Path) -> list[Path]:
-    """The entries of a directory, the highest version first; none where it cannot be read."""
+def _children(path: Path, budget: Iterator[int]) -> list[Path]:
+    """Return entries of a directory, the highest version first; none if it cannot be read."""
 
     def order(entry: Path) -> tuple[int, str]:
         return (-int(entry.name) if entry.name.isdecimal() else 0, entry.name)
 
     try:
-        entries = list(islice(path.iterdir(), MAX_ENTRIES))
+        entries = [entry for entry, _ in zip(islice(path.iterdir(), MAX_CHILDREN), budget, strict=False)]
     except OSError:
         return []
     return sorted((entry for entry in entries if not entry.name.startswith(".")), key=order)

@@ -26,25 +26,25 @@ ONLY_A_RUN = {"beam": 1, "length_penalty": 1.0, "max_tokens": None, "json": Fals
 class Opened(NamedTuple):
     """A MODEL, ready to translate."""
 
-    languages: str  # as stderr says them
+    languages: str  # as printed on stderr
     divide: Callable[[str], Parts]  # a line, into what is translated by itself
     longest: int  # tokens of what is not divided
     translate: Translate
     form: Form
-    runtime: str = ""  # as stderr says it
+    runtime: str = ""  # as printed on stderr
 
     @classmethod
     def of(
         cls, tokenizer: "Tokenizer", lengths: Lengths, translate: Translate, form: Form, runtime: str = ""
     ) -> Self:
-        """One that knows sentences of such lengths."""
+        """Make one that divides lines into sentences of such lengths."""
         languages = f" {tokenizer.source_lang} to {tokenizer.target_lang}" if tokenizer.source_lang else ""
         divide = partial(Parts.of, count=tokenizer.count_source, lengths=lengths)
         return cls(languages, divide, lengths.longest, translate, form, runtime)
 
 
 def opened(arguments: argparse.Namespace) -> Opened:
-    """The MODEL of `translate`, whatever it is."""
+    """Open the MODEL of `translate`, a run, a .keras file or an exported version."""
     from export.artifact.manifest import looks_exported
 
     refuse_if_another_is_near(arguments.model, is_run, is_model_file, is_version)
@@ -52,7 +52,11 @@ def opened(arguments: argparse.Namespace) -> Opened:
 
 
 def open_exported(path: Path) -> "Version":
-    """A version whose files are all as they were written."""
+    """Open a version, and check its files.
+
+    Raises:
+        CommandError: It cannot be opened, or a file is not as it was written.
+    """
     from export.artifact.manifest import VersionError, open_version
 
     try:
@@ -62,7 +66,7 @@ def open_exported(path: Path) -> "Version":
 
 
 def _trained(arguments: argparse.Namespace) -> Opened:
-    """A run directory or a .keras file."""
+    """Open a run directory or a .keras file."""
     from keras_transformer.cli._models import load_model
 
     model = load_model(arguments.model)
@@ -72,7 +76,7 @@ def _trained(arguments: argparse.Namespace) -> Opened:
 
 
 def _exported(arguments: argparse.Namespace) -> Opened:
-    """A version directory: nothing is loaded for it but the runtime that translates."""
+    """Open a version directory. Only the runtime that translates is loaded."""
     from export.formats.format import LibraryError
     from export.translator import Translator, lightest
     from keras_transformer.cli._loading import native_logs_held_back
@@ -94,26 +98,32 @@ def _exported(arguments: argparse.Namespace) -> Opened:
 
 
 def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str) -> None:
-    """The search of a version is inside its files; MODEL is of this kind, and `it` was exported."""
-    asked = [
+    """Raise CommandError for search options that an exported version does not have.
+
+    Args:
+        arguments: The arguments of the command.
+        kind: What MODEL is.
+        it: What was exported from a run.
+    """
+    given = [
         f"--{name.replace('_', '-')}"
-        for name, usual in ONLY_A_RUN.items()
-        if getattr(arguments, name) != usual
+        for name, default in ONLY_A_RUN.items()
+        if getattr(arguments, name) != default
     ]
-    if asked:
+    if given:
         raise CommandError(
             f"{arguments.model} is {kind}, and translates greedily: leave out "
-            f"{', '.join(asked)}, or name the run that {it} was exported from."
+            f"{', '.join(given)}, or name the run that {it} was exported from."
         )
 
 
-def _text(line: Parts, found: "list[Translated]") -> str:
-    """What is printed of a line. A blank line stays one."""
-    return line.joined([each.text for each in found]) if line.texts else ""
+def _text(line: Parts, results: "list[Translated]") -> str:
+    """Return the translation of a line."""
+    return line.joined([result.text for result in results])
 
 
-def _scored(line: Parts, found: "list[Translated]") -> str:
-    """The same behind its score: that of all its tokens, as if they were one answer."""
-    tokens = sum(each.tokens for each in found)
-    total = sum(each.score * each.tokens for each in found)
-    return f"{f'{total / tokens:.4f}' if tokens else ''}\t{_text(line, found)}"
+def _scored(line: Parts, results: "list[Translated]") -> str:
+    """Return the score of a line, as if its parts were one answer, and its translation."""
+    tokens = sum(result.tokens for result in results)
+    total = sum(result.score * result.tokens for result in results)
+    return f"{f'{total / tokens:.4f}' if tokens else ''}\t{_text(line, results)}"

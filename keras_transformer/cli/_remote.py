@@ -7,13 +7,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli._address import Address
 from keras_transformer.cli._opened import Opened, refuse_what_only_a_run_can
 from keras_transformer.text.sentences import Parts
 
@@ -23,37 +24,80 @@ if TYPE_CHECKING:
 
 NEEDED = ("grpc", "grpc_status")
 ENCRYPTING = {
-    "--ca": "with grpcs: the authority behind the server's certificate (without it any that gRPC trusts)",
-    "--certificate": "with grpcs: one's own certificate, for a server that asks for one",
-    "--key": "and its key",
+    "--ca": "with grpcs://, the authority that signed the server's certificate (those that gRPC trusts)",
+    "--certificate": "with grpcs://, the client's certificate, for a server that asks for one",
+    "--key": "with grpcs://, the key of the client's certificate",
 }
-OPTIONS = {"--token-file": "the bearer token that the server wants", **ENCRYPTING}
-AT_ONCE = 2  # batches: while the server has one, the next is there already
-PATIENCE = 600.0  # seconds for a batch and its repetitions
-REPEATED = 8  # times: a server that has too much to do is waited for
+OPTIONS = {"--token-file": "file with the bearer token for the server", **ENCRYPTING}
+MAX_BATCHES = 2  # batches under way: the next one arrives while the server translates one
+TIMEOUT = 600.0  # seconds for a batch and its repetitions
+MAX_ATTEMPTS = 8  # of a call that an overloaded server refuses
+SCHEMES = ("grpc", "grpcs")
+
+
+@dataclass(frozen=True)
+class Address:
+    """grpc://HOST:PORT, then perhaps /NAME and /VERSION of a model; grpcs:// is encrypted."""
+
+    target: str  # HOST:PORT
+    encrypted: bool = False
+    model: str = ""
+    version: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Parse what was typed.
+
+        Raises:
+            argparse.ArgumentTypeError: It is no address of a server.
+        """
+        parts = urlsplit(text)
+        name, _, version = parts.path.removeprefix("/").partition("/")
+        try:
+            whole = parts.scheme in SCHEMES and parts.hostname and parts.port
+        except ValueError:  # the port is not a number
+            whole = False
+        extra = parts.query or parts.fragment or "@" in parts.netloc
+        if not whole or extra or (version and not (version.isascii() and version.isdecimal())):
+            raise argparse.ArgumentTypeError(
+                f"a server is grpc://HOST:PORT or grpcs://HOST:PORT, then perhaps /NAME/VERSION; got {text}"
+            )
+        return cls(parts.netloc, parts.scheme == "grpcs", name, int(version or 0))
+
+    @property
+    def host(self) -> str:
+        """The host, without the brackets of IPv6."""
+        return self.target.rpartition(":")[0].strip("[]")
+
+    def __str__(self) -> str:
+        return f"{SCHEMES[self.encrypted]}://{self.target}"
+
+
+def path_or_address(text: str) -> Path | Address:
+    """Parse the MODEL of `translate`."""
+    return Address.of(text) if "://" in text else Path(text)
 
 
 def configure_remote(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Add the options for a server."""
     group = parser.add_argument_group("where MODEL is a server")
     for option, meaning in OPTIONS.items():
         group.add_argument(option, type=Path, metavar="F", help=meaning)
-    parser.set_defaults(misused=parser.error)
 
 
-def refuse_what_only_a_server_needs(arguments: argparse.Namespace) -> None:
-    """MODEL is a path."""
+def refuse_server_options(arguments: argparse.Namespace) -> None:
+    """End the program if options for a server are given, and MODEL is a path."""
     for option in _given(arguments, OPTIONS):
-        arguments.misused(f"{option} is for a server, as grpc://HOST:PORT; got {arguments.model}")
+        arguments.usage_error(f"{option} is for a server, as grpc://HOST:PORT; got {arguments.model}")
 
 
 @contextmanager
 def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
-    """The server, once it has said what it translates; disconnected afterwards."""
+    """Connect to the server, and disconnect afterwards."""
     address: Address = arguments.model
     if not address.encrypted:
         for option in _given(arguments, ENCRYPTING):
-            arguments.misused(f"{option} is for a server with TLS, as grpcs://HOST:PORT; got {address}")
+            arguments.usage_error(f"{option} is for a server with TLS, as grpcs://HOST:PORT; got {address}")
     refuse_what_only_a_run_can(arguments, "a server", "its model")
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
@@ -61,23 +105,23 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
             f"asking a server needs {' and '.join(missing)}, which this environment has not: "
             "install the package from its clone with its extra `serve`."
         )
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what it logs is in the errors
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # the errors say the same
     from serving import Client, Retries, Tls, TranslationError
     from serving.security.watched_file import UnusableError
 
     tls = Tls(arguments.ca, arguments.certificate, arguments.key) if address.encrypted else None
     try:
-        client = partial(Client, address.target, PATIENCE, token=_token(arguments), tls=tls)
-        with client(retries=Retries(times=1)) as first:  # who is not there is not waited for
+        client = partial(Client, address.target, TIMEOUT, token=_token(arguments), tls=tls)
+        with client(retries=Retries(times=1)) as first:  # do not wait for a server that is not there
             languages = _languages(first.models().models, address)
     except UnusableError as error:
         raise CommandError(f"{error}.") from error
     except TranslationError as error:
-        raise _told(address, error) from error
+        raise _failure(address, error) from error
     form = _scored if arguments.scores else _text
-    with ThreadPoolExecutor(AT_ONCE) as pool, client(retries=Retries(times=REPEATED)) as asked:
+    with ThreadPoolExecutor(MAX_BATCHES) as pool, client(retries=Retries(times=MAX_ATTEMPTS)) as connection:
         yield Opened(
-            languages, _whole, 0, _Remote(asked, pool, arguments).translate, form, f" with {address}"
+            languages, _whole, 0, _Remote(connection, pool, arguments).translate, form, f" with {address}"
         )
 
 
@@ -85,7 +129,7 @@ class _Remote:
     def __init__(self, client: "Client", pool: ThreadPoolExecutor, arguments: argparse.Namespace) -> None:
         self._address: Address = arguments.model
         self._pool = pool
-        self._ask: Callable[[Any], Any] = partial(
+        self._request: Callable[[Any], Any] = partial(
             client.translate,
             model=self._address.model,
             version=self._address.version,
@@ -93,7 +137,7 @@ class _Remote:
         )
 
     def translate(self, texts: list[str]) -> "Iterator[wire.Translation]":
-        """In their order, each as soon as its batch is there; those before one that fails have come then."""
+        """Yield translations in order, also those before a text that fails."""
         from serving import TranslationError
         from serving.client.calls import BATCH_TEXTS
 
@@ -101,31 +145,31 @@ class _Remote:
         try:
             for begin in range(0, len(texts), BATCH_TEXTS):
                 batch = texts[begin : begin + BATCH_TEXTS]
-                under_way.append((batch, self._pool.submit(self._ask, batch)))
-                if len(under_way) == AT_ONCE:
+                under_way.append((batch, self._pool.submit(self._request, batch)))
+                if len(under_way) == MAX_BATCHES:
                     yield from self._answers(*under_way.popleft())
             while under_way:
                 yield from self._answers(*under_way.popleft())
         except TranslationError as error:
-            raise _told(self._address, error) from error
+            raise _failure(self._address, error) from error
 
     def _answers(
-        self, batch: list[str], asked: "Future[list[wire.Translation]]"
+        self, batch: list[str], future: "Future[list[wire.Translation]]"
     ) -> "Iterable[wire.Translation]":
         from grpc import StatusCode
 
         from serving import TranslationError
 
         try:
-            return asked.result()
+            return future.result()
         except TranslationError as error:
             if error.code not in (StatusCode.INVALID_ARGUMENT, StatusCode.INTERNAL):
                 raise
-        return map(self._ask, batch)  # it is one text's fault: those before it have their answers
+        return map(self._request, batch)  # one text is at fault: those before it get their answers
 
 
 def _given(arguments: argparse.Namespace, options: Iterable[str]) -> list[str]:
-    return [each for each in options if getattr(arguments, each[2:].replace("-", "_")) is not None]
+    return [option for option in options if getattr(arguments, option[2:].replace("-", "_")) is not None]
 
 
 def _token(arguments: argparse.Namespace) -> str | None:
@@ -144,49 +188,55 @@ def _token(arguments: argparse.Namespace) -> str | None:
 
 
 def _languages(models: "Iterable[wire.Model]", address: Address) -> str:
-    """As they are printed, of the model that is asked, which has to be there."""
+    """Return the languages of the addressed model, as they are printed.
+
+    Raises:
+        CommandError: The server has no such model, or several.
+    """
     from serving.v1 import translation_pb2 as wire
 
-    names = [each.name for each in models]
-    if not any(each.state == wire.STATE_SERVING for model in models for each in model.versions):
+    names = [model.name for model in models]
+    if not any(version.state == wire.STATE_SERVING for model in models for version in model.versions):
         raise CommandError(
             f"{address} has no model at the moment: repeat it once one is served; "
             "where versions were refused, the server's log says why."
         )
-    found = [each for each in models if address.model in ("", each.name)]
-    if len(found) != 1:
+    matching = [model for model in models if address.model in ("", model.name)]
+    if len(matching) != 1:
         raise CommandError(f"{address} has {' and '.join(names)}: name one of them, as {address}/{names[0]}.")
-    (model,) = found
-    there = [each for each in model.versions if each.state == wire.STATE_SERVING]
-    for each in there:
-        if each.version == (address.version or model.default_version):
-            return f" {each.source_language} to {each.target_language}" if each.source_language else ""
+    (model,) = matching
+    serving = [version for version in model.versions if version.state == wire.STATE_SERVING]
+    for version in serving:
+        if version.version == (address.version or model.default_version):
+            return (
+                f" {version.source_language} to {version.target_language}" if version.source_language else ""
+            )
     raise CommandError(
         f"{address} has no version {address.version or model.default_version} of {model.name} that answers: "
-        f"name one of {', '.join(str(each.version) for each in there) or 'another model'}."
+        f"name one of {', '.join(str(version.version) for version in serving) or 'another model'}."
     )
 
 
-def _told(address: Address, error: "TranslationError") -> CommandError:
-    """With what can be done about it."""
+def _failure(address: Address, error: "TranslationError") -> CommandError:
+    """Return the error of a call with its remedy."""
     from grpc import StatusCode
 
     remedy = {
         StatusCode.UNAVAILABLE: ": is it there, and with TLS as grpcs://, without as grpc://?",
         StatusCode.UNAUTHENTICATED: ": name a file that has the token with --token-file.",
     }
-    return CommandError(f"{address}: {error}{remedy.get(error.code, '.')}")
+    return CommandError(f"{address}: {str(error).rstrip('.')}{remedy.get(error.code, '.')}")
 
 
 def _whole(line: str) -> Parts:
-    """Which the server divides; a blank line need not go there."""
-    return Parts([line], ["", ""], 0) if line.strip() else Parts([], [line], 0)
+    """Leave the division to the server, which an empty line need not be sent to."""
+    return Parts([line], ["", ""], 0) if line else Parts([], [""], 0)
 
 
-def _text(line: Parts, found: "list[wire.Translation]") -> str:
-    return found[0].text if line.texts else ""
+def _text(line: Parts, results: "list[wire.Translation]") -> str:
+    return results[0].text if line.texts else ""
 
 
-def _scored(line: Parts, found: "list[wire.Translation]") -> str:
-    score = f"{found[0].score:.4f}" if line.texts and found[0].HasField("score") else ""
-    return f"{score}\t{_text(line, found)}"
+def _scored(line: Parts, results: "list[wire.Translation]") -> str:
+    score = f"{results[0].score:.4f}" if line.texts and results[0].HasField("score") else ""
+    return f"{score}\t{_text(line, results)}"

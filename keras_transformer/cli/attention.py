@@ -1,5 +1,5 @@
-"""Look at the heads of a model while it translates a text: who looks at whom, in every layer and head. As one
-HTML page to explore, or as a PNG picture.
+"""Draw the attention of a model while it translates a text, in every layer and head: as an HTML page to
+explore, or as a PNG picture.
 
 examples:
   keras-transformer attention build/demo/run "Je suis étudiant."
@@ -24,32 +24,30 @@ KINDS = ("input-input", "output-output", "input-output")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Add the options of the verb."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="a run directory or a .keras file")
     parser.add_argument(
-        "text", metavar="TEXT", help="what the model translates; - is standard input, as one text"
+        "text", metavar="TEXT", help="the text to translate; - reads standard input as one text"
     )
     parser.add_argument(
         "--output",
         type=Path,
         default=DEFAULT,
         metavar="F",
-        help=f"F.html, a page, or F.png, a picture ({DEFAULT}); written anew if it is there",
+        help=f"F.html, a page, or F.png, a picture; an existing file is replaced ({DEFAULT})",
     )
-    parser.add_argument(
-        "--target", metavar="TEXT", help="the translation to look at, instead of the model's own"
-    )
+    parser.add_argument("--target", metavar="TEXT", help="use this translation instead of the model's own")
     shown = parser.add_argument_group(
-        "what is shown", "a picture has all that is not said; a page has everything, and opens there"
+        "selection",
+        "a picture shows what is selected, by default all; a page has everything, and opens there",
     )
-    shown.add_argument("--kind", choices=KINDS, metavar="NAME", help=", ".join(KINDS))
-    shown.add_argument("--layer", type=int, metavar="N", help="counted from 1")
-    shown.add_argument("--head", type=int, metavar="N", help="counted from 1")
-    parser.set_defaults(misused=parser.error)
+    shown.add_argument("--kind", choices=KINDS, metavar="NAME", help=f"kind of attention: {', '.join(KINDS)}")
+    shown.add_argument("--layer", type=int, metavar="N", help="number of the layer, from 1")
+    shown.add_argument("--head", type=int, metavar="N", help="number of the head, from 1")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Look, write, say where; what can fail does so before a model is loaded."""
+    """Draw the attention, and write it. What can fail fails before a model is loaded."""
     _check(arguments)
     text = arguments.text
     if text == str(STANDARD_INPUT):
@@ -73,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
         content = attention_page(heads, choice).encode() if is_page else attention_png(heads, choice)
     except ValueError as error:
         raise CommandError(str(error)) from error
-    for notice in heads.cut:
+    for notice in heads.notices:
         print(visible(f"notice: {notice}"), file=sys.stderr)
     write_whole(arguments.output, content)
     if arguments.target is None:
@@ -86,7 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _check(arguments: argparse.Namespace) -> None:
     output = arguments.output
     if output.suffix not in SUFFIXES:
-        arguments.misused(f"--output must end with {' or '.join(SUFFIXES)}; got {output}")
+        arguments.usage_error(f"--output must end with {' or '.join(SUFFIXES)}; got {output}")
     if output.is_dir():
         raise CommandError(f"{output} is a directory: --output names the file to write.")
     if not output.parent.is_dir():

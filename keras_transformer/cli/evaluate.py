@@ -21,38 +21,50 @@ from keras_transformer.text.visible import visible
 
 STANDARD_INPUT = Path("-")
 SIGNIFICANT = 0.05
-NO_SEARCH = {"beam": 1, "length_penalty": 1.0}  # what the options are if nothing is said
+NO_SEARCH = {"beam": 1, "length_penalty": 1.0}  # the defaults of the search
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Add the options of the verb."""
     scored = parser.add_mutually_exclusive_group(required=True)
     scored.add_argument(
         "model", type=Path, nargs="?", metavar="MODEL", help="a run directory or a .keras file"
     )
     scored.add_argument(
-        "--translations", type=Path, metavar="F", help="what was translated already, by anyone"
+        "--translations",
+        type=Path,
+        metavar="F",
+        help="translations to score, a line for each line of the reference",
     )
-    parser.add_argument("--source", type=Path, metavar="F", help="text to translate; may be .gz or -")
-    parser.add_argument("--reference", type=Path, required=True, metavar="F", help="its right translation")
-    parser.add_argument("--lowercase", action="store_true", help="ignore case")
+    parser.add_argument(
+        "--source",
+        type=Path,
+        metavar="F",
+        help="text that MODEL translates, a sentence a line; may be .gz, - is standard input",
+    )
+    parser.add_argument(
+        "--reference", type=Path, required=True, metavar="F", help="reference translation, line by line"
+    )
+    parser.add_argument("--lowercase", action="store_true", help="ignore case in the scores")
     parser.add_argument(
         "--tokenize",
         choices=("13a", "intl", "zh", "char", "none"),
-        help="how BLEU divides text; none: it is tokenised. By default 13a, but zh or char for a MODEL of a "
-        "target language without spaces between words",
+        help="how BLEU divides text into words; none: the text is divided already (13a, or zh or char where "
+        "the target language of MODEL has no spaces between words)",
     )
     parser.add_argument(
-        "--compare", type=Path, metavar="OTHER", help="another MODEL, or a file of translations"
+        "--compare",
+        type=Path,
+        metavar="OTHER",
+        help="another MODEL, or a file of translations, to compare with",
     )
     parser.add_argument("--worst", type=Path, metavar="F.html", help="write a page with the worst sentences")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     configure_search(parser)
-    parser.set_defaults(misused=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Read, translate, score, print; what can fail does so before a model is loaded."""
+    """Read, translate, score and print. What can fail fails before a model is loaded."""
     from keras_transformer.text.corpus import CorpusError
 
     systems = [(arguments.model or arguments.translations, arguments.model is not None)]
@@ -83,16 +95,18 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path]) -> None:
     if models and not arguments.source:
-        arguments.misused(f"--source is needed: it is what {models[0]} translates")
+        arguments.usage_error(f"--source is needed: it is what {models[0]} translates")
     if not models and search_options(arguments) != NO_SEARCH:
-        arguments.misused(
+        arguments.usage_error(
             "--beam and --length-penalty say how a MODEL searches: here is none, leave them out"
         )
     others = [*([arguments.source] if arguments.source else []), *texts]
     if [*others, arguments.reference].count(STANDARD_INPUT) > 1:
-        arguments.misused("standard input (-) can be read as one file only")
+        arguments.usage_error("standard input (-) can be read as one file only")
     if arguments.reference == STANDARD_INPUT and len(others) > 1:
-        arguments.misused("--reference is read once with each other file: it cannot be standard input here")
+        arguments.usage_error(
+            "--reference is read once with each other file: it cannot be standard input here"
+        )
     for path in others:
         if path.exists() and arguments.reference.exists() and path.samefile(arguments.reference):
             raise CommandError(f"{path} is given as the reference, and as what is held against it.")
@@ -103,7 +117,7 @@ def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path])
 
 
 def _check_page(page: Path, read: list[Path]) -> None:
-    """It can be written, and is not among what is read."""
+    """Raise an error if the page cannot be written, or is among the files that are read."""
     if page.is_dir():
         raise CommandError(f"{page} is a directory: --worst names the file to write.")
     if any(page.exists() and path.exists() and page.samefile(path) for path in read):
@@ -113,7 +127,7 @@ def _check_page(page: Path, read: list[Path]) -> None:
 
 
 def _read(paths: list[Path], reference: Path) -> tuple[list[list[str]], list[str]]:
-    """The lines of each file, and of the reference, which has as many."""
+    """Return the lines of each file, and those of the reference, which has as many."""
     from keras_transformer.text.corpus import read_parallel
 
     columns, references = [], []
@@ -130,11 +144,11 @@ def _translate(model: Any, sources: list[str], arguments: argparse.Namespace) ->
 
 
 def _tokenization(models: list[Any]) -> str:
-    """What suits the language that the first model speaks; files of text do not say theirs."""
+    """Return what suits the target language of the first model; files of text have none."""
     from keras_transformer.evaluation.scores import tokenization
 
-    spoken = (model.tokenizer.target_lang for model in models if model is not None)
-    return tokenization(next(spoken, ""))
+    languages = (model.tokenizer.target_lang for model in models if model is not None)
+    return tokenization(next(languages, ""))
 
 
 def _evaluate(
@@ -160,10 +174,10 @@ def _evaluate(
         "system": names[0],
         "sentences": len(references),
         "exact": sum(exact),
-        "scores": [each.as_dict() for each in scores],
+        "scores": [score.as_dict() for score in scores],
     }
     if other is not None:
-        result |= {"other": names[1], "comparison": [each.as_dict() for each in compared]}
+        result |= {"other": names[1], "comparison": [comparison.as_dict() for comparison in compared]}
     print(visible(json.dumps(result, ensure_ascii=False) if arguments.json else _table(result)))
     if arguments.worst:
         from keras_transformer.viz import worst_sentences
@@ -194,10 +208,10 @@ def _table(result: dict[str, Any]) -> str:
         lines.append(f"  {score['name']:<5} {score['value']:6.2f}  {bounds:<16}  {score['signature']}")
     if "other" in result:
         lines.append(f"against {result['other']}, by paired bootstrap:")
-    for each in result.get("comparison", []):
+    for row in result.get("comparison", []):
         lines.append(
-            f"  {each['name']:<5} {each['ours']:6.2f}  against {each['other']:6.2f}  p = {each['p']:.3f}  "
-            + _verdict(each)
+            f"  {row['name']:<5} {row['ours']:6.2f}  against {row['other']:6.2f}  p = {row['p']:.3f}  "
+            + _verdict(row)
         )
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""Write a model as one directory that serves everywhere, each runtime in it held against the model.
+"""Write a model as one directory that serves everywhere, and compare each runtime in it with the model.
 
 examples:
   keras-transformer export build/demo/run --output build/demo/models/fr-en/1
@@ -32,37 +32,48 @@ MAX_GOLDEN = 1_000_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Add the options of the verb."""
     parser.add_argument("model", type=Path, metavar="RUN", help="a run directory or a .keras file")
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="DIR", help="the directory to make: NAME/VERSION"
+        "--output",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="directory to write, as NAME/VERSION; it must not exist",
     )
     parser.add_argument(
-        "--format", default=FORMATS, metavar="F,F", help=f"what is written, with commas between ({FORMATS})"
+        "--format", default=FORMATS, metavar="F,F", help=f"formats to write, separated by commas ({FORMATS})"
     )
-    parser.add_argument("--quantize", metavar="int8", help="the ONNX encoder and decoder at int8 as well")
+    parser.add_argument(
+        "--quantize", metavar="int8", help="also write the ONNX encoder and decoder with int8 weights"
+    )
     parser.add_argument(
         "--with-tokenizer",
         action="store_true",
-        help="an ONNX file from text to text as well, for ONNX Runtime with onnxruntime-extensions",
+        help="also write an ONNX file from text to text, for ONNX Runtime with onnxruntime-extensions",
     )
     golden = parser.add_argument_group(
-        "golden sentences", "what every runtime is held against; unsaid: the run's held-out ones"
+        "golden sentences",
+        "sentences that every runtime must translate as the model does; by default the run's held-out ones",
     )
-    golden.add_argument("--golden", type=Path, metavar="F", help="text, a sentence a line")
-    golden.add_argument("--golden-reference", type=Path, metavar="F", help="its translation, for scores")
+    golden.add_argument("--golden", type=Path, metavar="F", help="golden sentences, one per line")
+    golden.add_argument(
+        "--golden-reference",
+        type=Path,
+        metavar="F",
+        help="reference translations of the golden sentences, for scores",
+    )
     golden.add_argument(
         "--golden-count",
         type=at_least_one("at least 1 golden sentence is needed", MAX_GOLDEN),
         default=GOLDEN,
         metavar="N",
-        help=f"so many of them at most, at even distances ({GOLDEN})",
+        help=f"maximum number of golden sentences, taken at even distances ({GOLDEN})",
     )
-    parser.set_defaults(misused=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Refuse what can be refused, then load, write and say where."""
+    """Check everything that can be checked first, then load the model and write the version."""
     request = _request(arguments)
     if arguments.output.exists():
         raise CommandError(
@@ -87,13 +98,13 @@ def _request(arguments: argparse.Namespace) -> "ExportRequest":
     from export.formats.format import LibraryError
 
     if arguments.golden_reference and not arguments.golden:
-        arguments.misused("--golden-reference is the translation of --golden: give that as well")
+        arguments.usage_error("--golden-reference is the translation of --golden: give that as well")
     try:
         request = ExportRequest(
             tuple(arguments.format.split(",")), arguments.quantize, arguments.with_tokenizer
         )
     except ValueError as error:
-        arguments.misused(str(error))
+        arguments.usage_error(str(error))
     try:
         request.check_libraries()
     except LibraryError as error:
@@ -139,11 +150,11 @@ def _export(
             request,
             chosen(sentences, arguments.golden_count, tokenizer),
             _origin(arguments.model, model.lengths),
-            _tell,
+            _report,
         )
     except ValueError as error:
         raise CommandError(f"{error}.") from error
-    size = sum(each.bytes for each in version.manifest.files.values())
+    size = sum(file.bytes for file in version.manifest.files.values())
     print(visible(f"exported: {arguments.output}, {size / 1e6:.1f} MB"))
     print(visible(f"next:     keras-transformer verify {arguments.output}"))
 
@@ -154,11 +165,13 @@ def _origin(path: Path, lengths: "Lengths") -> "Origin":
     from export.export_request import Origin
     from keras_transformer.training.run_summary import facts
 
-    found = facts(path) if path.is_file() or (path / "run.json").exists() else {"domain": None, "pairs": None}
-    pairs = found["pairs"] and Pairs(**found["pairs"])
-    return Origin(found["domain"], pairs, LearnedLengths(**lengths._asdict()))
+    summary = (
+        facts(path) if path.is_file() or (path / "run.json").exists() else {"domain": None, "pairs": None}
+    )
+    pairs = summary["pairs"] and Pairs(**summary["pairs"])
+    return Origin(summary["domain"], pairs, LearnedLengths(**lengths._asdict()))
 
 
-def _tell(line: str) -> None:
+def _report(line: str) -> None:
     raise_interrupt()  # Keras and TensorFlow swallow some while they trace
     print(visible(line), file=sys.stderr, flush=True)

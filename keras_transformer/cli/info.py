@@ -1,4 +1,4 @@
-"""What a model is: languages, domain, network, scores, versions, files.
+"""Show the languages, domain, network, scores, versions and files of a model.
 
 examples:
   keras-transformer info build/run
@@ -17,15 +17,15 @@ from keras_transformer.text.visible import visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Add the options of the verb."""
     parser.add_argument(
         "model", type=Path, metavar="MODEL", help="a run directory, a .keras file or an exported version"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Read, and print."""
+    """Print what is known of the model."""
     from export.artifact.manifest import looks_exported
     from export.artifact.version_summary import version_facts
     from keras_transformer.training.run_summary import facts
@@ -34,57 +34,57 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.model.exists():
         raise CommandError(f"{arguments.model} does not exist: name a run directory or a .keras file.")
     try:
-        found = (version_facts if looks_exported(arguments.model) else facts)(arguments.model)
+        summary = (version_facts if looks_exported(arguments.model) else facts)(arguments.model)
     except ValueError as error:  # what is no run or no model, and what is damaged
         raise CommandError(str(error)) from error
     if arguments.json:
-        print(visible(json.dumps({"model": str(arguments.model), **found}, ensure_ascii=False)))
+        print(visible(json.dumps({"model": str(arguments.model), **summary}, ensure_ascii=False)))
     else:
-        print(visible("\n".join([f"{arguments.model}: {_headline(found)}", *_lines(found)])))
-    if found["kind"] == "run" and found["scores"] and "model.keras" not in found["files"]:
+        print(visible("\n".join([f"{arguments.model}: {_headline(summary)}", *_lines(summary)])))
+    if summary["kind"] == "run" and summary["scores"] and "model.keras" not in summary["files"]:
         raise CommandError(
             f"there is no model in {arguments.model}: {arguments.model / 'model.keras'} is missing; "
             "copy it from where it is whole, or train again."
         )
 
 
-def _headline(found: dict[str, Any]) -> str:
-    if found["kind"] == "model":
+def _headline(summary: dict[str, Any]) -> str:
+    if summary["kind"] == "model":
         return "a translation model"
-    if found["kind"] == "version":
-        return f"an exported version, made {found['created']}"
-    if found["state"] == "begun":
+    if summary["kind"] == "version":
+        return f"an exported version, made {summary['created']}"
+    if summary["state"] == "begun":
         return "a run that is not prepared yet"
-    return f"a run, {found['state']}, at step {found['step']:,} of {found['recipe']['steps']:,}"
+    return f"a run, {summary['state']}, at step {summary['step']:,} of {summary['recipe']['steps']:,}"
 
 
-def _lines(found: dict[str, Any]) -> list[str]:
-    source, target = (found["languages"][side] or "unknown" for side in ("source", "target"))
+def _lines(summary: dict[str, Any]) -> list[str]:
+    source, target = (summary["languages"][side] or "unknown" for side in ("source", "target"))
     rows = {
         "languages": f"{source} to {target}",
-        "domain": _domain(found),
-        "network": found["network"] and _network(found["network"]),
-        "vocabulary": found["network"] and _vocabulary(found["network"]),
-        **(_exported(found) if found["kind"] == "version" else _trained(found)),
-        "versions": ", ".join(f"{name} {version}" for name, version in (found["versions"] or {}).items()),
-        "size": _bytes(sum(found["files"].values())),
+        "domain": _domain(summary),
+        "network": summary["network"] and _network(summary["network"]),
+        "vocabulary": summary["network"] and _vocabulary(summary["network"]),
+        **(_exported(summary) if summary["kind"] == "version" else _trained(summary)),
+        "versions": ", ".join(f"{name} {version}" for name, version in (summary["versions"] or {}).items()),
+        "size": _bytes(sum(summary["files"].values())),
     }
-    lines = [f"  {name:<12} {said or 'not known yet'}" for name, said in rows.items()]
-    return lines + [f"    {name:<16} {_bytes(size):>10}" for name, size in found["files"].items()]
+    lines = [f"  {name:<12} {value or 'not known yet'}" for name, value in rows.items()]
+    return lines + [f"    {name:<16} {_bytes(size):>10}" for name, size in summary["files"].items()]
 
 
-def _trained(found: dict[str, Any]) -> dict[str, str | None]:
-    return {"scores": found["scores"] and _scores(found["scores"])}
+def _trained(summary: dict[str, Any]) -> dict[str, str | None]:
+    return {"scores": summary["scores"] and _scores(summary["scores"])}
 
 
-def _exported(found: dict[str, Any]) -> dict[str, str | None]:
-    """Of a version: its rows of the same names as in the manifest."""
-    limits, quality = found["limits"], found["quality"]
-    formats = (f"{name} {' and '.join(precisions)}" for name, precisions in found["formats"].items())
-    scores = (f"{each['name']} {each['value']:.2f}" for each in quality["scores"])
+def _exported(summary: dict[str, Any]) -> dict[str, str | None]:
+    """Return the rows of an exported version."""
+    limits, quality = summary["limits"], summary["quality"]
+    formats = (f"{name} {' and '.join(precisions)}" for name, precisions in summary["formats"].items())
+    scores = (f"{score['name']} {score['value']:.2f}" for score in quality["scores"])
     speeds = (
-        f"{each['runtime']} {each['precision']} {each['sentences_per_second']:,.0f}"
-        for each in quality["agreement"]
+        f"{row['runtime']} {row['precision']} {row['sentences_per_second']:,.0f}"
+        for row in quality["agreement"]
     )
     machine = quality["machine"]
     return {
@@ -96,10 +96,10 @@ def _exported(found: dict[str, Any]) -> dict[str, str | None]:
     }
 
 
-def _domain(found: dict[str, Any]) -> str:
-    pairs = found["pairs"]
+def _domain(summary: dict[str, Any]) -> str:
+    pairs = summary["pairs"]
     counted = f"; {pairs['kept']:,} pairs kept of {pairs['read']:,}" if pairs else ""
-    return f"{found['domain'] or 'unknown'}{counted}"
+    return f"{summary['domain'] or 'unknown'}{counted}"
 
 
 def _network(network: dict[str, Any]) -> str:

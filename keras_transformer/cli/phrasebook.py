@@ -1,4 +1,4 @@
-"""Sentence pairs of the embedded corpus, a grammar of French and English: as TSV, or as two files.
+"""Print sentence pairs of the embedded corpus, a grammar of French and English, as TSV, or write two files.
 
 examples:
   keras-transformer phrasebook fr-en --pairs 20
@@ -15,17 +15,23 @@ from keras_transformer.text.visible import visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("direction", metavar="DIRECTION", help="fr-en or en-fr")
-    parser.add_argument("--split", default="train", metavar="NAME", help="train, valid or test (train)")
-    parser.add_argument("--pairs", type=int, default=1000, metavar="N", help="how many, all distinct (1000)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="decides which (0)")
-    parser.add_argument("--source", type=Path, metavar="F", help="write the source sentences there")
-    parser.add_argument("--target", type=Path, metavar="F", help="write their translations there")
+    """Add the options of the verb."""
+    parser.add_argument("direction", metavar="DIRECTION", help="source and target language: fr-en or en-fr")
+    parser.add_argument(
+        "--split", default="train", metavar="NAME", help="part of the corpus: train, valid or test (train)"
+    )
+    parser.add_argument(
+        "--pairs", type=int, default=1000, metavar="N", help="number of pairs, all distinct (1000)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the choice of pairs (0)")
+    parser.add_argument(
+        "--source", type=Path, metavar="F", help="file for the source sentences; with --target"
+    )
+    parser.add_argument("--target", type=Path, metavar="F", help="file for their translations; with --source")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Generate, and write."""
+    """Print the pairs, or write them to two files."""
     from keras_transformer.phrasebook import phrasebook
 
     if bool(arguments.source) != bool(arguments.target):
@@ -40,10 +46,10 @@ def run(arguments: argparse.Namespace) -> None:
         write_lines("\t".join(pair) for pair in pairs)
         return
     with (
-        replacing(arguments.source) as beside,
-        replacing(arguments.target) as other,
-        beside.open("w", encoding="utf-8") as source,
-        other.open("w", encoding="utf-8") as target,
+        replacing(arguments.source) as temp_source,
+        replacing(arguments.target) as temp_target,
+        temp_source.open("w", encoding="utf-8") as source,
+        temp_target.open("w", encoding="utf-8") as target,
     ):
         for pair in pairs:
             source.write(pair.source + "\n")

@@ -13,7 +13,6 @@ examples:
 """
 
 import argparse
-import asyncio
 import logging
 import os
 import re
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
 NEEDED = (
     "aiohttp",
+    "babel",
     "grpc",
     "grpc_health",
     "grpc_reflection",
@@ -45,53 +45,56 @@ LIBRARIES = {"onnx": ("onnxruntime",), "tensorflow": ("tensorflow", "tensorflow_
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Add the options of the verb."""
     parser.add_argument(
-        "directory", type=Path, metavar="DIR", help="NAME/VERSION directories, or one version directory"
+        "directory",
+        type=Path,
+        metavar="DIR",
+        help="a directory of NAME/VERSION directories, or one version directory",
     )
-    where = parser.add_argument_group("where")
+    where = parser.add_argument_group("address and life")
     where.add_argument(
         "--host",
         default="127.0.0.1",
         metavar="H",
-        help="the address to listen at (127.0.0.1: this machine alone; 0.0.0.0: all who reach it)",
+        help="address to listen at; 0.0.0.0 is every address of the machine (127.0.0.1)",
     )
     where.add_argument(
         "--port",
         type=_port,
         default=50051,
         metavar="N",
-        help="50051; 0 is one that is free, and stdout says which",
+        help="port of gRPC; 0 is a free one, which stdout names (50051)",
     )
     where.add_argument(
         "--http-port",
         type=_port_or_none,
         default=8080,
         metavar="N",
-        help="the same over HTTP, with the metrics: 8080; 0 is one that is free; none is no HTTP",
+        help="port of HTTP and the metrics; 0 is a free one, none is no HTTP (8080)",
     )
     where.add_argument(
         "--allowed-hosts",
         type=_names,
         default=frozenset(),
         metavar="NAME,...",
-        help="names by which HTTP requests may call the server, besides localhost and, where it listens "
-        "elsewhere, addresses (none: at a loopback address only loopback names, elsewhere all)",
+        help="host names that HTTP requests may use, separated by commas, besides localhost and addresses; "
+        "by default only loopback names at a loopback address, elsewhere all",
     )
     where.add_argument(
         "--grace",
         type=_seconds,
         default=30.0,
         metavar="S",
-        help="seconds that a draining server has to finish what it has taken; then the rest is cut off (30)",
+        help="seconds that a draining server has to finish its requests; the rest is cut off (30)",
     )
     where.add_argument(
         "--notice",
         type=_seconds,
         default=0.0,
         metavar="S",
-        help="seconds before that in which the health says NOT_SERVING and requests are still taken, so that "
-        "a balancer sends them elsewhere by then (0)",
+        help="seconds before the draining in which the health is NOT_SERVING and requests are still taken, "
+        "so that a balancer sends them elsewhere (0)",
     )
     _configure_security(parser)
     where.add_argument(
@@ -99,41 +102,41 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=2.0,
         metavar="S",
-        help="seconds between two looks at DIR, for versions that came, went or were changed; 0 is never (2)",
+        help="seconds between two checks of DIR for new, removed and changed versions; 0 is never (2)",
     )
     engine = parser.add_argument_group("the engine of each version")
     engine.add_argument(
         "--runtime",
         choices=tuple(LIBRARIES),
         default="onnx",
-        help="what decodes: ONNX Runtime, or TensorFlow with a version's SavedModel, which is slower (onnx)",
+        help="runtime that decodes: ONNX Runtime, or TensorFlow with the SavedModel, which is slower (onnx)",
     )
     engine.add_argument(
         "--precision",
         choices=("float32", "int8"),
         default="float32",
-        help="the graphs to decode with (float32)",
+        help="precision of the graphs (float32)",
     )
     _count(
         engine,
         "slots",
         32,
         4096,
-        "sentences that are decoded together; more of them is more throughput, less is sooner done",
+        "sentences that are decoded together: more give throughput, fewer give short answer times",
     )
     _count(
         engine,
         "queue",
         1024,
         1_000_000,
-        "sentences that may wait for a slot; beyond it requests get RESOURCE_EXHAUSTED",
+        "sentences that may wait for a slot; further requests get RESOURCE_EXHAUSTED",
     )
     _count(
         engine,
         "prefill",
         512,
         1_000_000,
-        "source tokens that are read between two steps, which those being decoded wait for",
+        "source tokens that are encoded between two steps, while the sentences being decoded wait",
     )
     _count(
         engine,
@@ -147,24 +150,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "trial-seconds",
         60,
         86_400,
-        "seconds of a processor in which a version opens and translates its golden sentences in a process of "
-        "its own, before the server opens it; ten times as many by the clock",
+        "processor seconds in which a version must open and translate its golden sentences in a process of "
+        "its own before the server opens it; by the clock ten times as many",
     )
     engine.add_argument(
         "--trial-memory",
         type=at_least_one("--trial-memory must be at least 1", 2**20),
         default=0,
         metavar="N",
-        help="MiB of memory for that process (half of the machine's or the container's)",
+        help="memory of that process in MiB (half of that of the machine or container)",
     )
-    limits = parser.add_argument_group("what a request may have; INVALID_ARGUMENT beyond it")
+    limits = parser.add_argument_group("limits of a request; beyond them it gets INVALID_ARGUMENT")
     _count(limits, "characters", 5_000, 10_000_000, "characters of a text")
     _count(
         limits,
         "tokens",
         2_048,
         10_000_000,
-        "source tokens of a text; long sentences are divided, so this is no limit of the model",
+        "source tokens of a text; long sentences are divided, so the model sets no such limit",
     )
     _count(limits, "segments", 128, 100_000, "texts of a batch")
     _count(
@@ -172,22 +175,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "message-bytes",
         4 * 2**20,
         2**31 - 1,  # what gRPC can be given
-        "bytes of a message; a larger one is refused unread, with RESOURCE_EXHAUSTED",
+        "bytes of a message; a larger one gets RESOURCE_EXHAUSTED before it is read",
     )
-    log = parser.add_argument_group("the log, on stderr; no text of a request is ever in it")
+    log = parser.add_argument_group("log, on stderr, without any text of a request")
     log.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="json is an object a line (text)"
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="text, or json: one object per line (text)",
     )
     log.add_argument(
         "--log-level",
         choices=("debug", "info", "warning", "error"),
-        help="info has a line for each request (warning; info with --log-format json)",
+        help="lowest level that is logged; info has a line for each request (warning; info with "
+        "--log-format json)",
     )
-    parser.set_defaults(misused=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Serve until told to go."""
+    """Serve until SIGTERM."""
     needed = (*NEEDED, *LIBRARIES[arguments.runtime])
     missing = [
         name for name in needed if find_spec(name.partition(".")[0]) is None or find_spec(name) is None
@@ -198,6 +204,11 @@ def run(arguments: argparse.Namespace) -> None:
             f"install the package from its clone with its extra `{EXTRAS[arguments.runtime]}`."
         )
     refuse_if_another_is_near(arguments.directory, is_version, is_root)
+    import asyncio
+
+    from serving.address_space import check_address_space
+
+    check_address_space()  # before the libraries, which crash where it is too small
     from serving.limits import Limits
     from serving.observability.logs import configure as configure_log
     from serving.observability.traces import TracesError
@@ -227,9 +238,9 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.notice,
         arguments.allowed_hosts,
     )
-    note = _note if arguments.log_format == "text" else logging.getLogger("serving").info
+    note = _report if arguments.log_format == "text" else logging.getLogger("serving").info
     try:
-        served = serve(arguments.directory, settings, limits, listening, _tell, note, arguments.watch)
+        served = serve(arguments.directory, settings, limits, listening, _print, note, arguments.watch)
         finished = asyncio.run(served)
     except (ModelError, TracesError) as error:
         raise CommandError(f"{error}.") from error
@@ -241,15 +252,13 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _configure_security(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group(
-        "who may ask, and how it is encrypted; the files are read again when they change"
-    )
+    group = parser.add_argument_group("security; the files are read again when they change")
     for option, meaning in {
-        "--tls-certificate": "the server's certificate, in PEM, with those that lead to its authority",
-        "--tls-key": "its key; TLS alone is spoken then, and without the two nothing is encrypted",
-        "--tls-client-ca": "an authority: only who has a certificate from it is heard",
-        "--token-file": "a bearer token a line, and lines that begin with # are comments: "
-        "all but the health asks for one",
+        "--tls-certificate": "certificate of the server, in PEM, with its chain",
+        "--tls-key": "key of the certificate; without the two nothing is encrypted",
+        "--tls-client-ca": "authority that must have signed the certificate of every client",
+        "--token-file": "bearer tokens, one per line; every call but those of the health needs one; "
+        "lines that begin with # are comments",
     }.items():
         group.add_argument(option, type=Path, metavar="F", help=meaning)
 
@@ -260,30 +269,30 @@ def _security(arguments: argparse.Namespace) -> "Security":
 
     certificate, key, client_ca = arguments.tls_certificate, arguments.tls_key, arguments.tls_client_ca
     if (certificate is None) != (key is None):
-        arguments.misused(f"--tls-certificate and --tls-key go together; got {certificate or key} alone")
+        arguments.usage_error(f"--tls-certificate and --tls-key go together; got {certificate or key} alone")
     if client_ca is not None and certificate is None:
-        arguments.misused(f"--tls-client-ca needs --tls-certificate and --tls-key; got {client_ca} alone")
+        arguments.usage_error(f"--tls-client-ca needs --tls-certificate and --tls-key; got {client_ca} alone")
     try:
         return Security.of(certificate, key, client_ca, arguments.token_file)
     except UnusableError as error:
         raise CommandError(f"{error}.") from error
 
 
-def _tell(line: str) -> None:
+def _print(line: str) -> None:
     print(visible(line), flush=True)
 
 
-def _note(line: str) -> None:
+def _report(line: str) -> None:
     print(visible(line), file=sys.stderr, flush=True)
 
 
-def _count(group: argparse._ArgumentGroup, name: str, usual: int, most: int, meaning: str) -> None:
+def _count(group: argparse._ArgumentGroup, name: str, default: int, maximum: int, meaning: str) -> None:
     group.add_argument(
         f"--{name}",
-        type=at_least_one(f"--{name} must be at least 1", most),
-        default=usual,
+        type=at_least_one(f"--{name} must be at least 1", maximum),
+        default=default,
         metavar="N",
-        help=f"{meaning} ({usual:,})",
+        help=f"{meaning} ({default:,})",
     )
 
 

@@ -1,4 +1,4 @@
-"""Train a translation model from parallel text, or from the phrasebook that comes along.
+"""Train a translation model from parallel text, or from the embedded phrasebook.
 
 examples:
   keras-transformer train --phrasebook fr-en --run build/run
@@ -6,7 +6,7 @@ examples:
   keras-transformer train --pairs corpus.tmx --source-lang en --target-lang de --run build/run
   keras-transformer train --run build/run --resume
 
-Options of the recipe that are not given follow from the size of the corpus, and are printed.
+The options of the recipe have defaults that suit the size of the corpus. The recipe is printed.
 """
 
 import argparse
@@ -32,45 +32,67 @@ RECIPE_HELP = {
     "vocabulary_size": "pieces of the vocabulary (8,000, or as many as the corpus supports)",
     "max_tokens": "longer sentences are cut there in training (128)",
     "batch_tokens": f"tokens of the longer side in a batch, padding included ({FOLLOWS}: 4,096 or 8,192)",
-    "gradient_accumulation_steps": "batches that make one step (1)",
-    "steps": f"updates of the weights ({FOLLOWS}: 1,000 to 50,000)",
+    "gradient_accumulation_steps": "batches in a step (1)",
+    "steps": f"steps of the training ({FOLLOWS}: 1,000 to 50,000)",
     "schedule": "learning rate after the warm-up: cosine or inverse-sqrt (cosine)",
     "peak_learning_rate": "highest learning rate (0.005)",
     "warmup_steps": "steps until the learning rate peaks (1,000, or a quarter of few steps)",
-    "label_smoothing": "label smoothing (0.1)",
+    "label_smoothing": "share of the target probability that is spread over the vocabulary (0.1)",
     "clip_norm": "largest norm of the gradients; 0 is none (1.0)",
-    "ema_decay": "decay of the moving average of the weights; 0 is none "
+    "ema_decay": "decay of the moving average of the weights; 0 is no average "
     "(0.998; with --average-checkpoints 0)",
-    "average_checkpoints": "average the weights at so many last validations instead; 0 is none (0)",
+    "average_checkpoints": "number of last validations to average the weights of instead; 0 is none (0)",
     "validate_every": "steps between two validations; each writes a checkpoint (a sixteenth of the steps)",
     "patience": "validations without a better BLEU before the run stops; 0 is never (0)",
-    "precision": "float32 or bfloat16 (what this machine is fast at)",
-    "seed": "decides all that is random (0)",
+    "precision": "arithmetic of the training: float32 or bfloat16 (the faster one on this machine)",
+    "seed": "seed of all that is random (0)",
 }
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options; those of the recipe are the recipe's fields."""
+    """Add the options of the verb; those of the recipe are the recipe's fields."""
     from keras_transformer.training.recipe import Recipe
 
-    parser.add_argument("--run", type=Path, required=True, metavar="DIR", help="the run directory")
-    parser.add_argument("--resume", action="store_true", help="go on where the run in DIR stands")
+    parser.add_argument(
+        "--run", type=Path, required=True, metavar="DIR", help="run directory: what the training writes"
+    )
+    parser.add_argument("--resume", action="store_true", help="continue the run in DIR where it stands")
     corpus = parser.add_argument_group("corpus")
     corpus.add_argument(
-        "--source", type=Path, nargs="+", metavar="F", help="text, a sentence a line; may be .gz"
+        "--source",
+        type=Path,
+        nargs="+",
+        metavar="F",
+        help="source text, one sentence per line; may be .gz",
     )
-    corpus.add_argument("--target", type=Path, nargs="+", metavar="F", help="its translation, line by line")
-    corpus.add_argument("--pairs", type=Path, nargs="+", metavar="F", help="both sides: .tsv, .jsonl or .tmx")
-    corpus.add_argument("--phrasebook", metavar="L-L", help="the embedded corpus: fr-en or en-fr")
-    corpus.add_argument("--source-lang", metavar="L", help="language of the source, as in: fr")
-    corpus.add_argument("--target-lang", metavar="L", help="language of the target")
-    corpus.add_argument("--valid-source", type=Path, nargs="+", metavar="F", help="held-out text for scores")
-    corpus.add_argument("--valid-target", type=Path, nargs="+", metavar="F", help="its translation")
-    corpus.add_argument("--max-words", type=int, metavar="N", help="drop longer pairs (150)")
-    corpus.add_argument("--max-ratio", type=float, metavar="X", help="drop pairs of more unlike lengths (4)")
-    corpus.add_argument("--keep-duplicates", action="store_true", help="keep pairs that come again")
+    corpus.add_argument(
+        "--target", type=Path, nargs="+", metavar="F", help="translation of the source text, line by line"
+    )
+    corpus.add_argument(
+        "--pairs", type=Path, nargs="+", metavar="F", help="files with both sides: .tsv, .jsonl or .tmx"
+    )
+    corpus.add_argument("--phrasebook", metavar="L-L", help="train from the embedded corpus: fr-en or en-fr")
+    corpus.add_argument("--source-lang", metavar="L", help="language of the source, for example fr")
+    corpus.add_argument("--target-lang", metavar="L", help="language of the target, for example en")
+    corpus.add_argument(
+        "--valid-source",
+        type=Path,
+        nargs="+",
+        metavar="F",
+        help="held-out source text for the scores (some of the corpus)",
+    )
+    corpus.add_argument(
+        "--valid-target", type=Path, nargs="+", metavar="F", help="its translation, line by line"
+    )
+    corpus.add_argument(
+        "--max-words", type=int, metavar="N", help="drop pairs with more words on a side (150)"
+    )
+    corpus.add_argument(
+        "--max-ratio", type=float, metavar="X", help="drop pairs whose lengths differ by a larger factor (4)"
+    )
+    corpus.add_argument("--keep-duplicates", action="store_true", help="keep repeated pairs")
     recipe = parser.add_argument_group(
-        "recipe", "in brackets what it is by default; the phrasebook has a recipe of its own"
+        "recipe", "defaults are in brackets; the phrasebook has a recipe of its own"
     )
     for field in fields(Recipe):
         if field.name in RECIPE_HELP:
@@ -82,24 +104,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 help=RECIPE_HELP[field.name],
             )
     recipe.add_argument(
-        "--separate", action="store_true", help="a vocabulary for each side, not one for both"
+        "--separate", action="store_true", help="learn a vocabulary for each side instead of one for both"
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Prepare unless prepared, then train."""
+    """Prepare the run unless it is prepared, then train it."""
     from keras_transformer.training.run_directory import Run, RunError
 
     directory = Run(arguments.run)
     try:
         if arguments.resume:
-            _refuse(arguments)
+            _refuse_options(arguments)
         with directory.lock() if arguments.resume else directory.begin(_about(arguments)):
             about = directory.about()
             if not (directory.path / "recipe.json").exists():
                 _prepare(directory, about, resumed=arguments.resume)
             recipe = _recipe(directory)
-            _tell("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
+            _report("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
             _train(directory, recipe)
     except RunError as error:
         raise CommandError(str(error)) from error
@@ -132,7 +154,7 @@ def _train(directory: Any, recipe: Any) -> None:
 
 
 def _about(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The options, as run.json keeps them; every problem of the command line at once."""
+    """Return the options as run.json keeps them; report every problem of the command line at once."""
     from keras_transformer.training.data.corpus_options import Corpus
     from keras_transformer.training.recipe import Recipe
 
@@ -167,8 +189,8 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Any]:
     return {**overrides, **({"joint": False} if arguments.separate else {})}
 
 
-def _refuse(arguments: argparse.Namespace) -> None:
-    """Of --resume, every option that would make it another run."""
+def _refuse_options(arguments: argparse.Namespace) -> None:
+    """Refuse every option that would make a resumed run another one."""
     options = (*_corpus(arguments), *RECIPE_HELP, "separate")
     values = {name: getattr(arguments, name) for name in options}
     given = [name for name, value in values.items() if value is not None and value is not False]
@@ -201,13 +223,13 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
     try:
         training, valid = corpus.read()
         defaults = {"precision": fastest_precision(), **corpus.recipe_defaults()}
-        prepare(directory, about, training, valid, corpus.rules(), about["recipe"], _tell, defaults)
+        prepare(directory, about, training, valid, corpus.rules(), about["recipe"], _report, defaults)
     except ValueError as error:  # a corpus, a rule, a vocabulary: each says what it needs
         raise CommandError(f"{error}. {remedy}" if remedy else str(error)) from error
 
 
-LARGE = 10**9  # pairs: what no corpus would allow is refused before one is read
+LARGE = 10**9  # pairs: settings that no corpus allows are refused before a corpus is read
 
 
-def _tell(line: str) -> None:
+def _report(line: str) -> None:
     print(visible(line), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Translate text, line by line: a line out for each line in, as soon as it is there.
+"""Translate text, line by line: each line of the input gives one line of the output, at once.
 
 examples:
   echo "Je suis étudiant." | keras-transformer translate build/demo/run
@@ -11,29 +11,31 @@ examples:
 import argparse
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from itertools import accumulate, islice, takewhile
+from itertools import accumulate, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from keras_transformer.cli._address import Address, path_or_address
 from keras_transformer.cli._answers import Form, Translate, configure_answers
 from keras_transformer.cli._lines import LineReader, interrupt_held_back, write_line
 from keras_transformer.cli._opened import Opened, opened
 from keras_transformer.cli._remote import (
+    Address,
     configure_remote,
     connected,
-    refuse_what_only_a_server_needs,
+    path_or_address,
+    refuse_server_options,
 )
+from keras_transformer.progress_bar import progress_bar
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.sentences import Parts
 from keras_transformer.text.visible import visible
 
-FIRST_CHUNK, LARGEST_CHUNK = 2**14, 2**18  # bytes
-CHUNK_SECONDS = 5.0  # a chunk that took less is followed by one of twice the size
-LOG_EVERY = 30.0
+FIRST_PORTION, LARGEST_PORTION = 2**14, 2**18  # bytes
+PORTION_SECONDS = 5.0  # a portion that took less is followed by one of twice the size
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,121 +44,119 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "model",
         type=path_or_address,
         metavar="MODEL",
-        help="a run directory, a .keras file, an exported version, or a server: grpc://HOST:PORT, with TLS "
-        "grpcs://HOST:PORT, where it has several models followed by /NAME or /NAME/VERSION",
+        help="a run directory, a .keras file, an exported version, or a server: grpc://HOST:PORT, or with "
+        "TLS grpcs://HOST:PORT, followed by /NAME or /NAME/VERSION where it has several models",
     )
     parser.add_argument(
-        "--input", type=Path, default=STANDARD_INPUT, metavar="F", help="text; - is standard input"
+        "--input",
+        type=Path,
+        default=STANDARD_INPUT,
+        metavar="F",
+        help="text to translate, which may be gzipped; - is standard input (-)",
     )
     configure_answers(parser)
     configure_remote(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Chunks of lines in, as many lines out; what is printed is never lost."""
+    """Translate chunks of lines. Whatever interrupts it, the count of printed lines is right."""
     with LineReader.of(arguments.input) as lines, ready(arguments) as model:
-        where = " from the terminal; Ctrl-D ends" if lines.from_terminal else " ..."
-        print(visible(f"Translating{model.languages}{model.runtime}{where}"), file=sys.stderr, flush=True)
+        from_terminal = " from the terminal; Ctrl-D ends" if lines.from_terminal else " ..."
+        print(
+            visible(f"Translating{model.languages}{model.runtime}{from_terminal}"),
+            file=sys.stderr,
+            flush=True,
+        )
         if lines.waiting():
-            model.translate(["."])  # what the first call costs is spent while nobody waits
+            model.translate(["."])  # the cost of the first call is spent before the first line comes
         with Progress(lines, model.longest) as progress:
-            translate = Portions(model.translate, progress.part)
-            for chunk in chunks(lines):
-                progress.begin()
-                parts = [model.divide(line) for line in chunk]
-                for line, divided in translated(parts, translate, model.form):
+            portions = Portions(model.translate, progress.show_portion)
+            while chunk := lines.take(portions.max_bytes):
+                progress.bar.unpause()  # the time spent waiting for input is none of the work
+                parts = [model.divide(line if line.strip() else "") for line in chunk]
+                for line, divided in translated(parts, portions, model.form):
                     with interrupt_held_back():
                         write_line(line)
                         progress.count(divided)
-                progress.end()
+                progress.show_chunk()
 
 
 def ready(arguments: argparse.Namespace) -> AbstractContextManager[Opened]:
-    """MODEL, where it is."""
+    """Open MODEL, which is a path or the address of a server."""
     if isinstance(arguments.model, Address):
         return connected(arguments)
-    refuse_what_only_a_server_needs(arguments)
+    refuse_server_options(arguments)
     return nullcontext(opened(arguments))
 
 
-def chunks(lines: LineReader) -> Iterator[list[str]]:
-    """What is there, in the order it came: soon a first few lines, then enough for good batches."""
-    most = FIRST_CHUNK
-    while chunk := lines.take(most):
-        began = time.monotonic()
-        yield chunk
-        if time.monotonic() - began < CHUNK_SECONDS:
-            most = min(2 * most, LARGEST_CHUNK)
-
-
 class Portions:
-    """Texts through a model, as many at a time as `chunks` gives: a long line has several portions."""
+    """Texts through a model, a portion at a time: first a few texts, soon enough for good batches.
+
+    Args:
+        translate: Translates a portion.
+        notify: Is called between two portions with how many texts are done and how many there are.
+    """
 
     def __init__(self, translate: Translate, notify: Callable[[int, int], None]) -> None:
-        """`notify` is called between two portions, with how many texts are done and how many there are."""
+        self.max_bytes = FIRST_PORTION
         self._translate, self._notify = translate, notify
-        self._most = FIRST_CHUNK
 
     def __call__(self, texts: list[str]) -> Iterator[Any]:
-        """The answer to each."""
+        """Yield the answer to each text."""
+        ends = [0, *accumulate(len(text.encode()) for text in texts)]
         begin = 0
         while begin < len(texts):
-            sizes = accumulate(len(text.encode()) for text in texts[begin:])
-            end = begin + max(1, sum(1 for _ in takewhile(lambda size: size <= self._most, sizes)))
+            end = max(begin + 1, bisect_right(ends, ends[begin] + self.max_bytes) - 1)
             began = time.monotonic()
             yield from self._translate(texts[begin:end])
-            if time.monotonic() - began < CHUNK_SECONDS:
-                self._most = min(2 * self._most, LARGEST_CHUNK)
+            if time.monotonic() - began < PORTION_SECONDS:
+                self.max_bytes = min(2 * self.max_bytes, LARGEST_PORTION)
             begin = end
             if begin < len(texts):
                 self._notify(begin, len(texts))
 
 
 def translated(lines: list[Parts], translate: Translate, form: Form) -> Iterator[tuple[str, int]]:
-    """What is printed of each line, and how many of its sentences were divided."""
+    """Yield what is printed of each line, and how many of its sentences were divided."""
     texts = [text for line in lines for text in line.texts]
-    found = iter(translate(texts) if texts else [])
+    answers = iter(translate(texts) if texts else [])
     for line in lines:
-        yield form(line, list(islice(found, len(line.texts)))), line.divided
+        yield form(line, list(islice(answers, len(line.texts)))), line.divided
 
 
 class Progress:
-    """What stderr says: a line that moves in a terminal, one now and then in a log, and what was done.
+    """The progress on stderr, and at the end a summary.
 
-    Where the results go to a terminal they are what is seen to move.
+    Where the results go to a terminal they are the progress.
     """
 
-    def __init__(self, lines: LineReader, longest: int) -> None:
-        self._lines, self._longest = lines, longest
+    def __init__(self, lines: LineReader, max_tokens: int) -> None:
+        self._lines, self._max_tokens = lines, max_tokens
         self._done = self._divided = 0
-        self._worked = 0.0  # seconds; waiting for input is none of it
-        self._moving = sys.stderr.isatty() and not sys.stdout.isatty()
-        self._shown = self._began = time.monotonic()
-
-    def begin(self) -> None:
-        """A chunk has come."""
-        self._began = time.monotonic()
+        self.bar = progress_bar(
+            "{percentage:.0f}% " if lines.size else "",
+            "{remaining} left{postfix}" if lines.size else "{elapsed}{postfix}",
+            hidden=sys.stdout.isatty(),
+            total=lines.size,
+            mininterval=0,
+        )
 
     def count(self, divided: int) -> None:
-        """A line is printed."""
+        """Record a printed line, of which so many sentences were divided."""
         self._done += 1
         self._divided += divided
 
-    def part(self, done: int, sentences: int) -> None:
-        """So many of the sentences of the chunk are translated."""
+    def show_portion(self, done: int, sentences: int) -> None:
+        """Show how many sentences of the chunk are translated."""
         self._show(f"{_counted(self._done, 'line')}, and {done:,} of {sentences:,} sentences of the next")
 
-    def end(self) -> None:
-        """The chunk is printed."""
-        self._worked += time.monotonic() - self._began
-        share = "" if self._lines.share is None else f", {self._lines.share:.0%}"
-        self._show(f"{self._rate()}{share}")
+    def show_chunk(self) -> None:
+        """Show that the chunk is printed."""
+        self._show(self._rate())
 
-    def _show(self, line: str) -> None:
-        now = time.monotonic()
-        if self._moving or (now - self._shown >= LOG_EVERY and not sys.stdout.isatty()):
-            self._shown = now
-            self._say(line, end="" if self._moving else "\n")
+    def _show(self, text: str) -> None:
+        self.bar.set_postfix_str(text, refresh=False)
+        self.bar.update(self._lines.position - self.bar.n)
 
     def __enter__(self) -> Self:
         return self
@@ -164,24 +164,26 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.bar.unpause()
+        self.bar.close()
         if kind is BrokenPipeError:
             return
-        if kind is None and (self._moving or self._done > 1):
-            self._say(self._rate())
-        if kind is not None and self._done:
-            self._say(f"{_counted(self._done, 'line')} done")
+        if self._done > (kind is None):
+            _report(self._rate() if kind is None else f"{_counted(self._done, 'line')} done")
         if self._divided:
-            self._say(
-                f"{_counted(self._divided, 'sentence')} longer than the {self._longest} tokens "
+            _report(
+                f"{_counted(self._divided, 'sentence')} longer than the {self._max_tokens} tokens "
                 "that the model learned from: translated in pieces"
             )
 
     def _rate(self) -> str:
-        rate = self._done / self._worked if self._worked else 0.0
-        return f"{_counted(self._done, 'line')}, {self._worked:.1f} s, {rate:,.0f} lines/s"
+        seconds = self.bar.format_dict["elapsed"]
+        rate = self._done / seconds if seconds else 0.0
+        return f"{_counted(self._done, 'line')}, {seconds:.1f} s, {rate:,.0f} lines/s"
 
-    def _say(self, line: str, end: str = "\n") -> None:
-        print(f"\r\x1b[K{line}" if self._moving else line, end=end, file=sys.stderr, flush=True)
+
+def _report(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _counted(number: int, noun: str) -> str:

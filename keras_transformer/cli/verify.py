@@ -1,5 +1,5 @@
-"""Ask every runtime of an exported version its golden sentences, and print the certificate: who says what the
-trained model said. Exit status 1 if a promise is broken.
+"""Translate the golden sentences of an exported version in every runtime, and print the certificate: whether
+each gives the answers of the trained model. Exit status 1 if a promise is broken.
 
 examples:
   keras-transformer verify models/fr-en/1
@@ -27,32 +27,32 @@ HEADINGS = ("runtime", "precision", "sentences", "identical", "as text", "near-t
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Add the options of the verb."""
     parser.add_argument("directory", type=Path, metavar="DIR", help="an exported version: NAME/VERSION")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Check, ask, print; what is broken is told last."""
+    """Compare the runtimes, and print the certificate. A broken promise is the last line."""
     from export.verify import certificate
     from keras_transformer.cli._opened import open_exported
 
     refuse_if_another_is_near(arguments.directory, is_version)
     version = open_exported(arguments.directory)
-    found = certificate(version, _tell)
-    print(visible(_object(version, found) if arguments.json else _table(version, found)))
-    if found.broken:
-        raise CommandError(f"{arguments.directory} breaks its promise: {'; '.join(found.broken)}.")
+    result = certificate(version, _report)
+    print(visible(_object(version, result) if arguments.json else _table(version, result)))
+    if result.broken:
+        raise CommandError(f"{arguments.directory} breaks its promise: {'; '.join(result.broken)}.")
 
 
-def _object(version: "Version", found: "Certificate") -> str:
-    content = {"version": str(version.directory), "kept": not found.broken, **asdict(found)}
+def _object(version: "Version", result: "Certificate") -> str:
+    content = {"version": str(version.directory), "kept": not result.broken, **asdict(result)}
     return json.dumps(content, ensure_ascii=False)
 
 
-def _table(version: "Version", found: "Certificate") -> str:
+def _table(version: "Version", result: "Certificate") -> str:
     languages = version.manifest.languages
-    cells = [HEADINGS, *map(_cells, found.rows)]
+    cells = [HEADINGS, *map(_cells, result.rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         f"{version.directory}: {languages.source or 'unknown'} to {languages.target or 'unknown'}, "
@@ -62,7 +62,7 @@ def _table(version: "Version", found: "Certificate") -> str:
         texts = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
         numbers = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
         lines.append("  " + "  ".join([*texts, *numbers]))
-    return "\n".join([*lines, *map(_difference, found.differences)])
+    return "\n".join([*lines, *map(_difference, result.differences)])
 
 
 def _cells(row: "Agreement") -> tuple[str, ...]:
@@ -83,13 +83,13 @@ def _cells(row: "Agreement") -> tuple[str, ...]:
     )
 
 
-def _difference(each: "Difference") -> str:
-    verdict = "near-tie" if each.near_tie else "broken"
+def _difference(difference: "Difference") -> str:
+    verdict = "near-tie" if difference.near_tie else "broken"
     return (
-        f"  {verdict}, {each.runtime}, margin {each.margin:.1e}: {each.source!r}\n"
-        f"    model:   {each.expected!r}\n    runtime: {each.answered!r}"
+        f"  {verdict}, {difference.runtime}, margin {difference.margin:.1e}: {difference.source!r}\n"
+        f"    model:   {difference.expected!r}\n    runtime: {difference.answered!r}"
     )
 
 
-def _tell(line: str) -> None:
+def _report(line: str) -> None:
     print(visible(line), file=sys.stderr, flush=True)

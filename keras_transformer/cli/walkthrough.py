@@ -1,5 +1,5 @@
-"""The worked examples of attention, positions, masks and normalisation, step by step: every number computed
-by the layers themselves. With --output also as pictures and as one HTML page to read.
+"""Print the worked examples of attention, positions, masks and normalisation, step by step: the layers
+compute every number. With --output, pictures and an HTML page are written as well.
 
 example:
   keras-transformer walkthrough --example 1
@@ -14,29 +14,28 @@ from pathlib import Path
 from keras_transformer.cli._loading import load
 from keras_transformer.viz.folder import INDEX, check_folder, write_folder
 from keras_transformer.viz.walkthrough.examples import EXAMPLES, worked_example
-from keras_transformer.viz.walkthrough.terminal import render, spell
 
 
 def configure(parser: ArgumentParser) -> None:
-    """The arguments of the verb."""
-    parser.add_argument(
-        "--output", type=Path, metavar="DIR", help=f"also write {INDEX} and the pictures into DIR"
-    )
+    """Add the options of the verb."""
+    parser.add_argument("--output", type=Path, metavar="DIR", help=f"directory for {INDEX} and the pictures")
     parser.add_argument(
         "--example",
         type=int,
         choices=range(1, len(EXAMPLES) + 1),
         metavar="N",
-        help=f"only example N, 1 to {len(EXAMPLES)}",
+        help=f"print only example N, from 1 to {len(EXAMPLES)} (all)",
     )
 
 
 def run(arguments: Namespace) -> None:
-    """Print the examples, and write the folder where one is asked for."""
+    """Print the examples, and with --output write the folder."""
     folder: Path | None = arguments.output
     if folder:
         check_folder(folder)
     load("keras_transformer.layers")
+    from keras_transformer.viz.walkthrough.terminal import render, spell
+
     numbers = [arguments.example] if arguments.example else range(1, len(EXAMPLES) + 1)
     encoding = sys.stdout.encoding or "utf-8"
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")

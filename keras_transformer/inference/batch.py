@@ -2,9 +2,8 @@
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,8 @@ from keras_transformer.inference.request import End, Request
 from keras_transformer.inference.strategy import Choices, Move, Strategy
 
 _logger = logging.getLogger(__name__)
+
+NOT_FINITE = "the model returned a log-probability that is not finite"
 
 
 class Turn(NamedTuple):
@@ -35,37 +36,48 @@ class _Member:
 
 
 class Batch:
-    """The requests that are being decoded, each in as many rows as its beam is wide."""
+    """The requests that are being decoded, each in as many rows as its beam is wide.
+
+    Attributes:
+        backend: the runtime that decodes the rows.
+        end_id: the token that ends a sentence.
+        members: the requests, with their searches and rows.
+        free: rows that new requests can take.
+    """
 
     def __init__(self, backend: Backend, end_id: int) -> None:
         self.backend = backend
         self.end_id = end_id
-        self._members: list[_Member] = []
+        self.members: list[_Member] = []
+        self.free = backend.slots
         self._owners: list[_Member] = []  # of each row
         self._ended: list[Request] = []  # that no turn has returned yet
 
     def __len__(self) -> int:
-        return len(self._members)
-
-    @property
-    def requests(self) -> list[Request]:
-        """The requests that are being decoded."""
-        return [member.request for member in self._members]
-
-    @property
-    def free(self) -> int:
-        """Rows that new requests can take."""
-        return self.backend.slots - len(self._owners)
+        return len(self.members)
 
     def admit(self, requests: Iterable[Request]) -> list[Request]:
-        """Add requests, and return those whose encoding failed. Equal lengths are encoded together."""
+        """Encode requests and add them; those of one length and beam are encoded together.
+
+        Returns:
+            The requests whose encoding failed, with the reason.
+        """
+        alike: dict[tuple[int, int], list[Request]] = {}
+        for request in requests:
+            alike.setdefault((len(request.source), request.beam), []).append(request)
+        groups = [alike[shape] for shape in sorted(alike, reverse=True)]
         failed = []
-        for _, group in groupby(sorted(requests, key=_shape), key=_shape):
-            alike = list(group)
-            if self._fails(alike):  # one of them may be at fault: the others must not suffer
-                failed += [request for request in alike if len(alike) == 1 or self._fails([request])]
-        for request in failed:
-            request.end = End.FAILED
+        while groups:
+            group = groups.pop()
+            try:
+                self.place(group, self.backend.encode([request.source for request in group]))
+            except Exception as error:
+                _logger.warning("encoding %d sentences failed: %s", len(group), error)
+                if len(group) > 1:  # one of them may be at fault: the others must not suffer
+                    groups += [[request] for request in reversed(group)]
+                else:
+                    group[0].error, group[0].end = str(error), End.FAILED
+                    failed += group
         return failed
 
     def place(self, requests: Sequence[Request], encoded: Encoded) -> None:
@@ -75,59 +87,53 @@ class Batch:
             kind = GreedySearch if request.beam == 1 else BeamSearch
             first = len(self._owners)
             member = _Member(request, kind(request, self.end_id), [*range(first, first + request.beam)])
-            self._members.append(member)
+            self.members.append(member)
             self._owners += [member] * request.beam
+            self.free -= request.beam
 
     def step(self, now: float) -> Turn:
         """Drop the requests that are lost, and decode the next token of all others."""
-        self._retire(lambda request: request.lost(now))
-        if not self._members:
-            return Turn([], self._taken())
-        choices = self._choices()
-        moves: list[Move] = []
+        for member in self.members:
+            member.request.end = member.request.lost(now)
+        self._retire()
         advanced = []
-        for member in self._members:
-            if all(math.isfinite(choices.log_probs[row]) for row in member.rows):
-                moves += member.strategy.advance(choices, member.rows)
-                advanced.append(member.request)
-            else:
-                member.request.error = member.request.error or "the model gave no number"
-                member.request.end = End.FAILED
-        if moves:
-            self.backend.follow(*np.array(moves, np.int32).T)
-        self._retire(lambda request: request.end)
-        return Turn(advanced, self._taken())
+        if self.members:
+            choices = self._decode()
+            moves: list[Move] = []
+            for member in self.members:
+                if all(math.isfinite(choices.log_probs[row]) for row in member.rows):
+                    moves += member.strategy.advance(choices, member.rows)
+                    advanced.append(member.request)
+                else:
+                    member.request.error = member.request.error or NOT_FINITE
+                    member.request.end = End.FAILED
+            if moves:
+                self.backend.follow(*np.array(moves, np.int32).T)
+            self._retire()
+        ended, self._ended = self._ended, []
+        return Turn(advanced, ended)
 
     def leave(self, end: End) -> list[Request]:
         """End all requests without a further call of the backend, which may be broken."""
-        requests = self.requests
-        self._members, self._owners = [], []
+        requests = [member.request for member in self.members]
         for request in requests:
             request.end = end
-        return self._taken() + requests
+        requests += self._ended
+        self.members, self._owners, self._ended = [], [], []
+        self.free = self.backend.slots
+        return requests
 
-    def _fails(self, alike: list[Request]) -> bool:
-        try:
-            self.place(alike, self.backend.encode([request.source for request in alike]))
-        except Exception as error:
-            _logger.warning("encoding %d sentences failed: %s", len(alike), error)
-            for request in alike:
-                request.error = str(error)
-            return True
-        for request in alike:
-            request.error = ""
-        return False
-
-    def _choices(self) -> Choices:
+    def _decode(self) -> Choices:
+        """Decode the next token of every row: of all together, or one by one where that fails."""
         try:
             step = self.backend.step()
         except Exception as error:
             _logger.warning("a step of %d rows failed: %s", len(self._owners), error)
-            step = _joined([self._alone(row) for row in range(len(self._owners))])
+            step = _joined([self._decode_alone(row) for row in range(len(self._owners))])
         return Choices(step.tokens.tolist(), step.log_probs.tolist(), step.candidates)
 
-    def _alone(self, row: int) -> Step:
-        """The step of one row, or one without a number if it fails."""
+    def _decode_alone(self, row: int) -> Step:
+        """Decode the next token of one row; where that fails, its log-probability is not a number."""
         try:
             step = self.backend.step_alone(row)
         except Exception as error:
@@ -135,20 +141,15 @@ class Batch:
             return Step(np.zeros(1, np.int32), np.full(1, np.nan, np.float32))
         return step.copy()
 
-    def _taken(self) -> list[Request]:
-        ended, self._ended = self._ended, []
-        return ended
-
-    def _retire(self, end_of: Callable[[Request], End | None]) -> None:
-        for place in reversed(range(len(self._members))):
-            member = self._members[place]
-            end = end_of(member.request)
-            if end is not None:
-                member.request.end = end
+    def _retire(self) -> None:
+        """Remove the requests that have ended."""
+        for index in reversed(range(len(self.members))):
+            member = self.members[index]
+            if member.request.end is not None:
                 for row in sorted(member.rows, reverse=True):
                     self._drop(row)
-                self._members[place] = self._members[-1]
-                self._members.pop()
+                self.members[index] = self.members[-1]
+                self.members.pop()
                 self._ended.append(member.request)
 
     def _drop(self, row: int) -> None:
@@ -157,12 +158,9 @@ class Batch:
         last = len(self._owners) - 1
         mover = self._owners[row] = self._owners[last]
         self._owners.pop()
+        self.free += 1
         if row != last:
             mover.rows[mover.rows.index(last)] = row
-
-
-def _shape(request: Request) -> tuple[int, int]:
-    return len(request.source), request.beam
 
 
 def _joined(steps: Sequence[Step]) -> Step:

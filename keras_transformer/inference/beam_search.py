@@ -32,6 +32,7 @@ class BeamSearch:
         self._finished: list[_Partial] = []  # in the order they finished
 
     def advance(self, choices: Choices, rows: Sequence[int]) -> Sequence[Move]:
+        """Extend the partial answers by one token, and keep the best."""
         if choices.candidates is None:
             raise TypeError("a beam needs a backend that returns candidates.")
         self._extend(choices.candidates, rows)

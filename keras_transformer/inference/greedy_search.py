@@ -1,20 +1,22 @@
 """Greedy search: the likeliest token at every step."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from keras_transformer.inference.answer import Answer
 from keras_transformer.inference.request import End, Request
 from keras_transformer.inference.strategy import Choices, Move
 
 
+@dataclass(frozen=True, eq=False)
 class GreedySearch:
     """One row. Its tokens grow with every step, so that they can be streamed."""
 
-    def __init__(self, request: Request, end_id: int) -> None:
-        self.request = request
-        self.end_id = end_id
+    request: Request
+    end_id: int
 
     def advance(self, choices: Choices, rows: Sequence[int]) -> Sequence[Move]:
+        """Append the next token: the likeliest one, or that of the prefix."""
         request, row = self.request, rows[0]
         token, log_prob = choices.tokens[row], choices.log_probs[row]
         moves: tuple[Move, ...] = ()

@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby, islice
+from contextlib import suppress
+from itertools import islice
 
 from keras_transformer.inference.answer import Answer, DecodingError
 from keras_transformer.inference.backend import Backend, Encoded
@@ -15,12 +16,15 @@ SLOTS = 64  # rows of a worker; more are no faster
 ENCODED_TOKENS = 384  # source tokens encoded at once; the results of more leave the processor's cache
 
 Rows = Sequence[Sequence[int]]
-#: slots, longest source, longest answer, candidates of a row -> the backend of one worker.
+Sizes = tuple[int, int, int, int]  # slots, longest source, longest answer, candidates of a row
+#: Creates the backend of one worker for such sizes.
 MakeBackend = Callable[[int, int, int, int], Backend]
 
 
 class Decoder:
     """Decodes rows of source ids, each with the result that it has alone.
+
+    A worker leaves its backend to the next call that it is large enough for.
 
     Args:
         make_backend: creates the backend of a worker for the sizes that it needs.
@@ -44,6 +48,7 @@ class Decoder:
         self.end_id, self.max_length = end_id, max_length
         self.workers, self.slots = workers, slots
         self.limit = limit
+        self._idle: list[tuple[Sizes, Batch]] = []
 
     def search(
         self, rows: Rows, beam: int = 1, length_penalty: float = 1.0, prefixes: Rows | None = None
@@ -69,7 +74,8 @@ class Decoder:
             )
             for index, source in enumerate(rows)
         ]
-        wanted = [request for request in requests if list(request.source) not in ([], [self.end_id])]
+        longest_first = sorted(range(len(rows)), key=[len(row) for row in rows].__getitem__, reverse=True)
+        wanted = [requests[index] for index in longest_first if list(rows[index]) not in ([], [self.end_id])]
         run_partitioned(self._decode, wanted, self.workers)
         return [request.answers for request in requests]
 
@@ -81,26 +87,37 @@ class Decoder:
         """Decode the requests, longest source first."""
         beam = requests[0].beam
         slots = beam * max(1, min(self.slots // beam, len(requests)))
-        backend = self.make_backend(slots, len(requests[0].source), requests[0].max_tokens, 2 * beam)
-        batch = Batch(backend, self.end_id)
-        waiting = _encoded(backend, requests)
-        while not stop.is_set():
+        needed = slots, len(requests[0].source), requests[0].max_tokens, 2 * beam
+        sizes, batch = needed, None
+        with suppress(IndexError):
+            sizes, batch = self._idle.pop()
+        too_small = any(size < least for size, least in zip(sizes, needed, strict=True))
+        if batch is None or too_small or sizes[-1] != needed[-1]:
+            sizes, batch = needed, Batch(self.make_backend(*needed), self.end_id)
+        waiting = _encoded(batch.backend, requests)
+        unfinished = len(requests)
+        while unfinished and not stop.is_set():
             for request, encoded in islice(waiting, batch.free // beam):
                 batch.place([request], encoded)
-            if not batch:
-                break
             for request in batch.step(0.0).ended:
                 if request.end is End.FAILED:
                     raise DecodingError(f"a source of {len(request.source)} tokens: {request.error}")
+                unfinished -= 1
+        if not unfinished:
+            self._idle.append((sizes, batch))
 
 
 def _encoded(backend: Backend, requests: list[Request]) -> Iterator[tuple[Request, Encoded]]:
-    """Each request with its encoding. Sources of one length are encoded together."""
-    for length, group in groupby(requests, key=lambda request: len(request.source)):
-        while alike := list(islice(group, max(1, ENCODED_TOKENS // length))):
-            try:
-                parts = backend.encode([request.source for request in alike])
-            except Exception as error:
-                raise DecodingError(f"{len(alike)} sources of {length} tokens: {error}") from error
-            for index, request in enumerate(alike):
-                yield request, [part[:, index : index + 1] for part in parts]
+    """Yield each request with its encoding. Sources of one length are encoded together."""
+    begin = 0
+    while begin < len(requests):
+        length = len(requests[begin].source)
+        near = requests[begin : begin + max(1, ENCODED_TOKENS // length)]
+        alike = [request for request in near if len(request.source) == length]
+        begin += len(alike)
+        try:
+            parts = backend.encode([request.source for request in alike])
+        except Exception as error:
+            raise DecodingError(f"{len(alike)} sources of {length} tokens: {error}") from error
+        for index, request in enumerate(alike):
+            yield request, [part[:, index : index + 1] for part in parts]

@@ -1,4 +1,4 @@
-"""Requests divided among workers, the longest first."""
+"""Requests divided among workers."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -13,11 +13,15 @@ Work = Callable[[list[Request], threading.Event], None]
 def run_partitioned(work: Work, requests: Sequence[Request], workers: int) -> None:
     """Run `work` on a share of the requests in each worker; a single share runs in the calling thread.
 
+    Args:
+        work: decodes one share.
+        requests: longest source first, so that short ones end the work.
+        workers: the maximum of shares.
+
     Raises:
         Exception: what a worker raised. The others stop within a step.
     """
-    order = sorted(requests, key=lambda request: len(request.source), reverse=True)  # short ones end the work
-    shares = [order[first::workers] for first in range(min(workers, len(order)))]
+    shares = [[*requests[first::workers]] for first in range(min(workers, len(requests)))]
     stop = threading.Event()
     if len(shares) < 2:
         for share in shares:

@@ -19,73 +19,110 @@ class QueueFullError(RuntimeError):
 
 
 class Queue:
-    """Requests by priority, then by age. Not safe for several threads at once."""
+    """Requests by priority, then by age. Not safe for several threads at once.
+
+    Attributes:
+        waiting: the requests in the queue.
+    """
 
     def __init__(self, max_requests: int) -> None:
         self.max_requests = max_requests
+        self.waiting: set[Request] = set()
         self._heap: list[tuple[int, int, Request]] = []  # may hold requests that were discarded
-        self._waiting: set[Request] = set()
         self._of_priority: Counter[int] = Counter()
         self._numbers = count()
-
-    def __len__(self) -> int:
-        return len(self._waiting)
 
     def ahead_of(self, priority: int) -> int:
         """Return how many waiting requests go before a new one of this priority."""
         return sum(count for other, count in self._of_priority.items() if other >= priority)
 
-    def check_room(self, count: int, wait: float = 0.0) -> None:
-        """Raise QueueFullError unless `count` more requests fit."""
-        if len(self) + count > self.max_requests:
-            raise QueueFullError(f"{len(self):,} requests are waiting, and {self.max_requests:,} may", wait)
+    def overflow(self, wait: float = 0.0) -> QueueFullError:
+        """Return the error of a full queue.
+
+        Args:
+            wait: seconds that a request would have waited.
+        """
+        waiting = f"{len(self.waiting):,} requests are waiting; the limit is {self.max_requests:,}"
+        return QueueFullError(f"{waiting}. Repeat the request later.", wait)
 
     def put(self, *requests: Request) -> None:
-        """Add all requests, or none of them: then it raises QueueFullError."""
-        self.check_room(len(requests))
+        """Add all requests, or none of them.
+
+        Raises:
+            QueueFullError: there is not room for all.
+        """
+        if len(self.waiting) + len(requests) > self.max_requests:
+            raise self.overflow()
         for request in requests:
             heapq.heappush(self._heap, (-request.priority, next(self._numbers), request))
-            self._waiting.add(request)
+            self.waiting.add(request)
             self._of_priority[request.priority] += 1
 
-    def first(self) -> Request:
-        """Return the most urgent request."""
-        while (request := self._heap[0][2]) not in self._waiting:
-            heapq.heappop(self._heap)
-        return request
+    def take(self, max_rows: int, max_tokens: int, now: float) -> tuple[list[Request], list[Request]]:
+        """Remove and return the most urgent requests, each with others of its length.
 
-    def take(self) -> Request:
-        """Remove and return the most urgent request."""
-        request = self.first()
-        heapq.heappop(self._heap)
-        self._leave(request)
-        return request
+        Args:
+            max_rows: rows that the requests may have in all.
+            max_tokens: source tokens that they may have in all; the first request may have more.
+            now: the time, by the clock of the deadlines.
 
-    def take_alike(self, first: Request, max_count: int, now: float) -> list[Request]:
+        Returns:
+            The requests to decode, and those that are cancelled or expired, with their ends.
+        """
+        chosen: list[Request] = []
+        lost: list[Request] = []
+        while self._heap and max_rows:
+            item = heapq.heappop(self._heap)
+            request = item[-1]
+            if request not in self.waiting:
+                continue
+            length = len(request.source)
+            request.end = request.lost(now)
+            if request.end is None and (request.beam > max_rows or (chosen and length > max_tokens)):
+                heapq.heappush(self._heap, item)
+                break
+            self.waiting.remove(request)
+            self._of_priority[request.priority] -= 1
+            if request.end is not None:
+                lost.append(request)
+                continue
+            alike = [request]
+            max_others = min(max_rows // request.beam, max_tokens // length) - 1
+            if self.waiting and max_others > 0:
+                alike += self._take_alike(request, max_others, now)
+            chosen += alike
+            max_rows -= len(alike) * request.beam
+            max_tokens -= len(alike) * length
+        return chosen, lost
+
+    def clear(self) -> list[Request]:
+        """Remove and return all requests, in no order."""
+        requests = list(self.waiting)
+        self._heap.clear()
+        self.waiting.clear()
+        self._of_priority.clear()
+        return requests
+
+    def discard(self, request: Request) -> bool:
+        """Remove a request wherever it stands, and return whether it was waiting."""
+        if request not in self.waiting:
+            return False
+        self.waiting.remove(request)
+        self._of_priority[request.priority] -= 1
+        if len(self._heap) > 2 * len(self.waiting) + SLACK:
+            self._heap = [item for item in self._heap if item[-1] in self.waiting]
+            heapq.heapify(self._heap)
+        return True
+
+    def _take_alike(self, first: Request, max_count: int, now: float) -> list[Request]:
         """Remove and return requests near the head with the priority, length and beam of `first`."""
-        if max_count < 1:
-            return []
         near = sorted(
             item
             for item in self._heap[:NEAR]
             if item[0] == -first.priority
-            and (len(item[2].source), item[2].beam) == (len(first.source), first.beam)
+            and (len(item[-1].source), item[-1].beam) == (len(first.source), first.beam)
         )
-        alike = [item for *_, item in near if item in self._waiting and item.lost(now) is None][:max_count]
+        alike = [item for *_, item in near if item in self.waiting and item.lost(now) is None][:max_count]
         for request in alike:
             self.discard(request)
         return alike
-
-    def discard(self, request: Request) -> bool:
-        """Remove a request wherever it stands, and return whether it was waiting."""
-        if request not in self._waiting:
-            return False
-        self._leave(request)
-        if len(self._heap) > 2 * len(self._waiting) + SLACK:
-            self._heap = [item for item in self._heap if item[2] in self._waiting]
-            heapq.heapify(self._heap)
-        return True
-
-    def _leave(self, request: Request) -> None:
-        self._waiting.remove(request)
-        self._of_priority[request.priority] -= 1

@@ -45,17 +45,8 @@ class Request:
     admitted_at: float | None = None
     first_token_at: float | None = None
 
-    @property
-    def expected_tokens(self) -> int:
-        """Estimated length of the answer: that of its source."""
-        return min(len(self.source), self.max_tokens)
-
-    def expired(self, now: float) -> bool:
-        """Return whether the deadline has passed."""
-        return self.deadline is not None and now >= self.deadline
-
     def lost(self, now: float) -> End | None:
         """Return why no more work should be done for this request, if so."""
         if self.cancelled:
             return End.CANCELLED
-        return End.EXPIRED if self.expired(now) else None
+        return End.EXPIRED if self.deadline is not None and now >= self.deadline else None

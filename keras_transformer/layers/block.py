@@ -10,10 +10,11 @@ from keras_transformer.layers.attention import MultiHeadSelfAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.masks import masked_spec
 from keras_transformer.layers.normalization import LayerNormalization
+from keras_transformer.layers.rematerialization import Rematerializable
 from keras_transformer.layers.tensor import Shape, Tensor
 
 
-class TransformerSettings(keras.layers.Layer):
+class TransformerSettings(Rematerializable):
     """The arguments of a Transformer layer, block or stack alike, and their way into its config."""
 
     def __init__(

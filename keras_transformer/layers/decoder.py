@@ -105,6 +105,12 @@ class TransformerDecoderBlock(TransformerBlock):
 
     def start(self, batch: int | Tensor, length: int | Tensor, memory: Tensor | None) -> BlockCache:
         """An empty cache for `length` positions of each row, with the memory's keys and values computed."""
+        if not self.causal:
+            raise ValueError(
+                "a decoder with causal=False has no cache: each position attends to later ones too, so that "
+                "step and prefill would give something else than the whole sequence. Call the decoder with "
+                "the whole sequence, or create it with causal=True."
+            )
         self._check_memory(memory)
         shape = (batch, self.num_heads, length, self.self_attention.width // self.num_heads)
         empty = ops.zeros(shape, dtype=self.compute_dtype)
@@ -164,7 +170,7 @@ class TransformerDecoder(TransformerStack):
     Causal unless causal=False; without a memory, a decoder-only stack. Pre-norm ends with one more layer
     normalisation. Masks as in TransformerDecoderBlock.
 
-    `start` and `step` decode one position at a time, each row at a position of its own.
+    `start` and `step` decode one position at a time, each row at a position of its own, in a causal decoder.
     """
 
     block_class = TransformerDecoderBlock
@@ -216,6 +222,9 @@ class TransformerDecoder(TransformerStack):
         """A cache for `length` steps of `batch` rows; memory (B, S, any width), memory_mask (B, S).
 
         All its leaves are tensors whose first dimension is the batch: loops and tree maps take it.
+
+        Raises:
+            ValueError: If the decoder has no weights yet, is not causal, or the memory has other rows.
         """
         if not self.built:
             raise ValueError(

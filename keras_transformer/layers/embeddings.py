@@ -9,13 +9,14 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.arguments import check_sizes
+from keras_transformer.layers.quantization import Quantizable
 from keras_transformer.layers.tensor import Shape, Tensor, looked_up, traced_spec
 
 BLOCK = 1024  # columns: a product of few rows is fastest where a block of the matrix fits the cache
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
-class TokenEmbedding(keras.layers.Embedding):
+class TokenEmbedding(Quantizable, keras.layers.Embedding):
     """(B, T) token ids -> (B, T, D), times √D as in the paper; with reverse=True, (..., D) -> (..., V).
 
     The reverse is the output projection, tied to the embedding. The vectors carry a mask that is False where

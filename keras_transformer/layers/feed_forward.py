@@ -6,11 +6,12 @@ from typing import Any
 import keras
 
 from keras_transformer.layers.arguments import check_rates, check_sizes
+from keras_transformer.layers.quantization import Quantizable
 from keras_transformer.layers.tensor import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
-class FeedForward(keras.layers.Layer):
+class FeedForward(Quantizable):
     """Out to the inner width, through the activation, back to the width: (..., D) -> (..., D).
 
     Dropout falls on the inner activations. An implicit mask passes through.

@@ -13,10 +13,12 @@ from keras import ops
 from keras_transformer.layers.arguments import check_rates, check_sizes
 from keras_transformer.layers.dot_product import attention_weights
 from keras_transformer.layers.masks import masked_spec
+from keras_transformer.layers.quantization import Quantizable
+from keras_transformer.layers.rematerialization import Rematerializable
 from keras_transformer.layers.tensor import Shape, Tensor
 
 
-class Attention(keras.layers.Layer):
+class Attention(Rematerializable, Quantizable):
     """Heads, dropout on the weights, and the projection back to the width.
 
     The arguments have the names that keras.layers.MultiHeadAttention gives them.

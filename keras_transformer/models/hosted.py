@@ -18,10 +18,9 @@ from keras_transformer.decoding.tracing import without_gradients
 from keras_transformer.graphs import transformer
 from keras_transformer.graphs.precision import Float32
 from keras_transformer.graphs.transformer import candidate_decoder, decoder, encoder
-from keras_transformer.inference.answer import Answer
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.backends.session import open_session
-from keras_transformer.inference.hosted_decoder import Decoder, Rows
+from keras_transformer.inference.hosted_decoder import Decoder
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.models.weights import network_weights, unlike_network
 
@@ -34,7 +33,7 @@ def refusal(model: TranslationModel) -> str | None:
 
 
 class HostedModel:
-    """One model, and the graphs of its weights as they were at the last call."""
+    """One model, and the graphs of its weights as they were when a decoder was last asked for."""
 
     def __init__(self, model: TranslationModel) -> None:
         self.model = model
@@ -43,16 +42,13 @@ class HostedModel:
         self._values: list[NDArray[Any]] = []
         self._sessions: dict[Any, Any] = {}
 
-    def search(
-        self, rows: Rows, search: Search, max_length: int, prefixes: Rows | None
-    ) -> list[list[Answer]]:
-        """Return the answers to each row of source ids, best first."""
-        has_candidates = search.beam > 1 or prefixes is not None
+    def decoder(self, search: Search, max_length: int, has_prefixes: bool) -> Decoder:
+        """Return a decoder of rows with the weights as they are now."""
+        has_candidates = search.beam > 1 or has_prefixes
         encode, decode = self._sessions_of(encoder, candidate_decoder if has_candidates else decoder)
         make_backend = partial(OnnxBackend, encode, decode, search.start_id)
         limit = self.model.network.answer_limit
-        hosted = Decoder(make_backend, search.end_id, max_length, usable_cores(), limit=limit)
-        return hosted.search(rows, search.beam, search.length_penalty, prefixes)
+        return Decoder(make_backend, search.end_id, max_length, usable_cores(), limit=limit)
 
     def _sessions_of(self, *graphs: Any) -> list[Any]:
         """Return sessions of these graphs with the current weights."""

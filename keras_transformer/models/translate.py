@@ -1,7 +1,8 @@
 """Texts through a model: into ids, through a search, into text again, in the order given."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -43,10 +44,22 @@ def translate_sentences(
     model: TranslationModel, sentences: Sequence[str], beam: int = 1, length_penalty: float = 1.0
 ) -> list[str]:
     """Translate sentences as they are, without dividing them."""
-    tokenizer, rows = _encoded(model, sentences)
-    search = Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty)
-    best = [_best(answers) for answers in search_ids(model, rows, search)]
-    return tokenizer.decode_target([_without_end(ids, tokenizer.eos_id) for ids in best])
+    return sentence_translator(model, beam, length_penalty)(texts_of(sentences))
+
+
+def sentence_translator(
+    model: TranslationModel, beam: int = 1, length_penalty: float = 1.0
+) -> Callable[[list[str]], list[str]]:
+    """Return a function that translates sentences as they are, with the weights that the model has now."""
+    tokenizer, max_tokens = _tokenizer(model), model.network.max_length
+    search = prepared_search(model, Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty))
+
+    def translate_prepared(sentences: list[str]) -> list[str]:
+        found = search(tokenizer.encode_source(sentences, max_tokens))
+        best = (answers[0].ids if answers else [] for answers in found)
+        return tokenizer.decode_target([_without_end(ids, tokenizer.eos_id) for ids in best])
+
+    return translate_prepared
 
 
 def hypotheses(
@@ -73,7 +86,8 @@ def hypotheses(
         ValueError: the number of prefixes is not that of the texts.
     """
     texts = texts_of(texts, "hypotheses")
-    tokenizer, rows = _encoded(model, texts)
+    tokenizer = _tokenizer(model)
+    rows = tokenizer.encode_source(texts, model.network.max_length)
     search = Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty)
     begins: Rows | None = None
     if prefixes is not None:
@@ -97,7 +111,7 @@ def hypotheses(
 def translate_ids(model: TranslationModel, rows: Rows, start_id: int, end_id: int) -> list[list[int]]:
     """Translate rows of source ids greedily into target ids, without start and end."""
     found = search_ids(model, rows, Search(start_id, end_id))
-    return [_without_end(_best(answers), end_id) for answers in found]
+    return [_without_end(answers[0].ids, end_id) if answers else [] for answers in found]
 
 
 def search_ids(
@@ -109,16 +123,31 @@ def search_ids(
 ) -> list[list[Answer]]:
     """Return the answers to each row of source ids, best first, each with its end if it came to one.
 
-    A row has the answers that it has alone. One of nothing but its end id has none. ONNX Runtime decodes, or
-    the traced loop over the layers where there are no ONNX graphs: an unusual network, quantized layers, a
-    subclass. Answers of the traced loop have no scores.
+    A row has the answers that it has alone. One of nothing but its end id has none.
+    """
+    return prepared_search(model, search, max_tokens, prefixes is not None)(rows, prefixes=prefixes)
+
+
+def prepared_search(
+    model: TranslationModel, search: Search, max_tokens: int | None = None, has_prefixes: bool = False
+) -> Callable[..., list[list[Answer]]]:
+    """Return a function of rows, and of `prefixes` if it has them, that searches as `search_ids` does.
+
+    It uses the weights that the model has now. ONNX Runtime decodes, or the traced loop over the layers where
+    there are no ONNX graphs: an unusual network, quantized layers, a subclass. The traced loop returns no
+    scores.
     """
     check_search(search.beam, search.length_penalty, max_tokens)
     max_length = min(max_tokens or model.network.max_length, model.network.max_length)
     if refusal(model) is None:
-        return model.derived.get(HostedModel).search(rows, search, max_length, prefixes)
-    found = search_traced(model, rows, search, max_length, prefixes)
-    return [[Answer(ids, math.nan) for ids in answers] for answers in found]
+        decoder = model.derived.get(HostedModel).decoder(search, max_length, has_prefixes)
+        return partial(decoder.search, beam=search.beam, length_penalty=search.length_penalty)
+
+    def search_layers(rows: Rows, prefixes: Rows | None = None) -> list[list[Answer]]:
+        found = search_traced(model, rows, search, max_length, prefixes)
+        return [[Answer(ids, math.nan) for ids in answers] for answers in found]
+
+    return search_layers
 
 
 def _scored(
@@ -140,15 +169,6 @@ def _scored(
         return Answer(answer.ids, sum(own) / len(answer.ids) ** search.length_penalty, own)
 
     return [[scored(answer) for answer in answers] for answers in found]
-
-
-def _best(answers: list[Answer]) -> list[int]:
-    return answers[0].ids if answers else []
-
-
-def _encoded(model: TranslationModel, texts: Sequence[str]) -> tuple[Tokenizer, list[list[int]]]:
-    tokenizer = _tokenizer(model)
-    return tokenizer, tokenizer.encode_source(texts_of(texts), model.network.max_length)
 
 
 def _tokenizer(model: TranslationModel) -> Tokenizer:

@@ -9,7 +9,7 @@ needs them together. So the corpus decides (`Lengths.learned_from`), in three ca
 - a sentence longer than those of the corpus is divided near its middle, at a clause mark if there is one,
   else at a space, and that is counted.
 
-docs/translating.md has what was measured. White space around and between the parts stays. A full stop that
+Measured in docs/how-to/translate.md. White space around and between the parts stays. A full stop that
 may belong to an abbreviation, to initials, to the number of a day or of a list ends no sentence: one that is
 overlooked leaves two sentences together, a wrong one tears a sentence apart.
 """
@@ -132,10 +132,12 @@ class Parts(NamedTuple):
     def of(cls, line: str, count: Count, lengths: Lengths) -> Self:
         """The line in parts of at most `lengths.longest` tokens; a single character may have more."""
         spans, divided = [], 0
-        for sentence in _sentences(line, count, lengths):
-            within = list(_within(line, *sentence, count, lengths.longest))
-            spans += within
-            divided += len(within) > 1
+        for start, end in _sentences(line, count, lengths):
+            if end - start == 1 or count(line[start:end]) <= lengths.longest:
+                spans.append((start, end))
+            else:
+                spans += _pieces(line, start, end, count, lengths.longest)
+                divided += 1
         ends, starts = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(line)]
         gaps = [line[end:start] for end, start in zip(ends, starts, strict=True)]
         return cls([line[start:end] for start, end in spans], gaps, divided)
@@ -181,14 +183,14 @@ def _sentences(line: str, count: Count, lengths: Lengths) -> Iterator[Span]:
     yield start, end
 
 
-def _within(line: str, start: int, end: int, count: Count, longest: int) -> Iterator[Span]:
-    """The span, halved until its parts have no more tokens than `longest`."""
-    if end - start == 1 or count(line[start:end]) <= longest:
-        yield start, end
-        return
+def _pieces(line: str, start: int, end: int, count: Count, longest: int) -> Iterator[Span]:
+    """Halve the span, and each half until it has no more tokens than `longest`."""
     gap_start, gap_end = _division(line, start, end)
-    yield from _within(line, start, gap_start, count, longest)
-    yield from _within(line, gap_end, end, count, longest)
+    for begin, stop in ((start, gap_start), (gap_end, end)):
+        if stop - begin == 1 or count(line[begin:stop]) <= longest:
+            yield begin, stop
+        else:
+            yield from _pieces(line, begin, stop, count, longest)
 
 
 def _division(line: str, start: int, end: int) -> Span:

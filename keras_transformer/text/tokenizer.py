@@ -195,11 +195,11 @@ class Tokenizer:
 
     def decode_source(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
         """Decode rows of source ids. Padding, start and end have no text; invalid UTF-8 becomes U+FFFD."""
-        return _decode(self._source, ids)
+        return [self._source.decode(_checked(self._source, one, row)) for row, one in enumerate(ids)]
 
     def decode_target(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
         """Decode rows of target ids, as decode_source does."""
-        return _decode(self._target, ids)
+        return [self._target.decode(_checked(self._target, one, row)) for row, one in enumerate(ids)]
 
     def pieces_source(self, ids: Iterable[SupportsIndex]) -> list[str]:
         """Return the pieces of a row of source ids; ▁ is a space, <0x0A> a byte."""
@@ -277,10 +277,6 @@ def _encode(
         raise ValueError(f"max_tokens must be at least 1, which is the end of sentence alone; got {limit}")
     max_pieces = None if limit is None else limit - 1
     return [[*ids[:max_pieces], end_id] for ids in side.encode(texts, dropout, seed)]
-
-
-def _decode(side: Pieces, rows: Iterable[Iterable[SupportsIndex]]) -> list[str]:
-    return [side.decode(_checked(side, ids, row)) for row, ids in enumerate(rows)]
 
 
 def _checked(side: Pieces, ids: Iterable[SupportsIndex], row: int) -> list[int]:

@@ -1,60 +1,45 @@
-"""What a person sees while a model trains: a line that moves in a terminal, a line now and then in a log."""
+"""Progress of a training run on stderr."""
 
 import sys
-import time
-from typing import Any, TextIO
+from typing import Any
 
 import keras
 
-BAR = 20
-LOG_EVERY = 30.0
+from keras_transformer.progress_bar import progress_bar
 
 
 class ProgressBar(keras.callbacks.Callback):
-    """Steps done, loss, target tokens per second, time left."""
+    """Shows the steps done, the time left, the loss, and the target tokens per second.
 
-    def __init__(
-        self, steps: int, done: int, tokens_per_step: float, every: int, out: TextIO = sys.stderr
-    ) -> None:
-        """`done` of `steps` were taken before; a step is `every` batches of about so many tokens together."""
+    Args:
+        steps: The steps of the whole run.
+        done: Those that were taken before.
+        tokens_per_step: About how many target tokens a step has.
+        every: How many batches make one step.
+    """
+
+    def __init__(self, steps: int, done: int, tokens_per_step: float, every: int) -> None:
         super().__init__()
-        self.steps, self.done, self.every = steps, done, every
-        self.tokens_per_step = tokens_per_step
-        self.out = out
-        self.batches = 0
-        self.trained = 0.0
-        self._moving = out.isatty()
-        self._shown = time.monotonic()
+        self.tokens_per_step, self.every = tokens_per_step, every
+        self.bar = progress_bar(
+            "step {n:,}/{total:,} ", "{remaining} left{postfix}", total=steps, initial=done
+        )
 
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self._began = time.monotonic()
+    def on_train_begin(self, logs: Any = None) -> None:
+        self.bar.unpause()  # the time before the first step is none of the training
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        now = time.monotonic()
-        self.trained += now - self._began
-        self.batches += 1
-        if now - self._shown >= (0.1 if self._moving else LOG_EVERY):
-            self._shown = now
-            self._show((logs or {}).get("loss", float("nan")))
+        if (batch + 1) % self.every == 0:
+            loss, rate = (logs or {}).get("loss", float("nan")), self.bar.format_dict["rate"] or 0.0
+            speed = f"{rate * self.tokens_per_step:,.0f} tokens/s"
+            self.bar.set_postfix_str(f"loss {loss:.3f}, {speed}", refresh=False)
+            self.bar.update()
 
-    def _show(self, loss: float) -> None:
-        steps = self.batches / self.every
-        step = self.done + int(steps)
-        filled = BAR * step // self.steps
-        rate = steps / self.trained
-        line = (
-            f"step {step:,}/{self.steps:,} [{'=' * filled}{' ' * (BAR - filled)}] loss {loss:.3f}  "
-            f"{rate * self.tokens_per_step:,.0f} tokens/s  {_clock((self.steps - step) / rate)} left"
-        )
-        self.say(line, end="" if self._moving else "\n")
+    def say(self, line: str) -> None:
+        """Write a line above the bar. The time since the last step is none of the training."""
+        self.bar.write(line, file=sys.stderr)
+        self.bar.unpause()
 
-    def say(self, line: str, end: str = "\n") -> None:
-        """A line of its own, in place of the moving one."""
-        self.out.write(f"\r\x1b[K{line}{end}" if self._moving else f"{line}{end}")
-        self.out.flush()
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    def close(self) -> None:
+        """Remove the bar."""
+        self.bar.close()

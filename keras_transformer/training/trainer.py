@@ -1,7 +1,7 @@
 """Training: model.fit over the dataset; at every validation scores, the best model and a checkpoint."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -113,13 +113,14 @@ class Trainer:
             if not recipe.average_checkpoints:
                 average = MovingAverage(self.averaged, recipe.ema_decay, self.step, accumulated)
                 callbacks.insert(1, average)
-            self.model.fit(
-                dataset(self.stages, self.tokenizer.bos_id, self.step, accumulated),
-                steps_per_epoch=(recipe.steps - self.step) * accumulated,
-                shuffle=False,
-                verbose=0,
-                callbacks=callbacks,
-            )
+            with closing(bar):
+                self.model.fit(
+                    dataset(self.stages, self.tokenizer.bos_id, self.step, accumulated),
+                    steps_per_epoch=(recipe.steps - self.step) * accumulated,
+                    shuffle=False,
+                    verbose=0,
+                    callbacks=callbacks,
+                )
         return dict(best(self.history) or {})
 
     def keep(self, step: int, training_loss: float) -> dict[str, float]:
@@ -141,7 +142,7 @@ class Trainer:
     def _write_history(self) -> None:
         """Write the history and the curves."""
         self.run.write("history.json", self.history)
-        write_curves(self.run.curves, self.history)
+        write_curves(self.run.curves, self.history, self.recipe.warmup_steps)
 
     def _variables(self) -> list[Any]:
         """Return weights, random states, optimizer and average: with step and seed, the state of a run."""

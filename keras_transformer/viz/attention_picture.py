@@ -1,6 +1,6 @@
-"""Heads as a picture: one of them with its numbers, or every layer and head at once, from above.
+"""Heads as a picture: one head with its numbers, or an overview of every layer and head.
 
-All sizes are inches. The axes stand where they are told to: nothing is left to a layout engine.
+All sizes are inches. Every axes has a fixed position: nothing is left to a layout engine.
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,8 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
@@ -20,28 +22,33 @@ READABLE = 0.085  # what a token needs beside the next one
 LETTER = 0.075
 GAP = 1  # cells between two heads
 TITLE = 0.75  # above a kind, with the numbers of its heads
+LEGEND = 0.6  # below the kinds
 MARGIN = 0.55  # left of the tokens, with the numbers of the layers
 
 
 def attention_png(heads: Heads, choice: Choice) -> bytes:
-    """What was chosen, as a PNG file."""
+    """Draw the chosen heads as a PNG file.
+
+    Raises:
+        ValueError: The choice has a layer or a head that the model lacks.
+    """
     with matplotlib.rc_context({"text.parse_math": False}):  # a token is no formula, whatever its dollars
         return png(attention_figure(heads, choice))
 
 
 def attention_figure(heads: Heads, choice: Choice) -> Figure:
-    """One head if the choice leaves one; else a map of maps for each kind, a row a layer, a column a head."""
+    """Draw the one chosen head, or an overview of each kind: a row for each layer, a column for each head."""
     kinds = choice.of(heads)
     if choice.kind and choice.layer and choice.head:
         kind = kinds[choice.kind]
         weights = kind.weights[choice.layer - 1, choice.head - 1]
         title = f"{kind.name}, layer {choice.layer}, head {choice.head}"
-        return attention_picture(weights, drawable(kind.looking), drawable(kind.seen), title)
+        return attention_picture(weights, drawable(kind.queries), drawable(kind.keys), title)
     return _overview([_Mosaic(kind, choice) for kind in kinds.values()])
 
 
 def drawable(tokens: Sequence[str]) -> list[str]:
-    """The tokens with the code of each character that the font does not have."""
+    """Replace each character that the font lacks by its code."""
     font = get_font(findfont(FontProperties()))
 
     def drawn(character: str) -> str:
@@ -51,13 +58,13 @@ def drawable(tokens: Sequence[str]) -> list[str]:
 
 
 class _Mosaic:
-    """The chosen heads of a kind in one array, layers below each other, and its size."""
+    """Draws the chosen heads of a kind in one array, layers below each other."""
 
     def __init__(self, kind: AttentionKind, choice: Choice) -> None:
         self.name = kind.name
         self.layers = [choice.layer] if choice.layer else list(range(1, kind.layers + 1))
         self.heads = [choice.head] if choice.head else list(range(1, kind.heads + 1))
-        self.rows, self.columns = drawable(kind.looking), drawable(kind.seen)
+        self.rows, self.columns = drawable(kind.queries), drawable(kind.keys)
         self.weights = kind.weights
         self.cell = min(CELL, WIDEST / max(len(self.rows), len(self.columns)))
         self.named = self.cell >= READABLE
@@ -67,11 +74,11 @@ class _Mosaic:
         self.top = TITLE + (LETTER * max(map(len, self.columns)) if self.named else 0)
 
     def middles(self, count: int, size: int) -> list[float]:
-        """Where each of so many heads of so many cells has its middle, from the first one's edge."""
+        """Return the middles of `count` heads of `size` cells each, from the edge of the first one."""
         return [self.cell * (index * (size + GAP) + size / 2) for index in range(count)]
 
     def draw(self, figure: Figure, x: float, y: float) -> None:
-        """With its upper left corner at x, y, labels included."""
+        """Draw it with its labels; x, y is the upper left corner."""
         left, top = x + self.left, y - self.top
         width, height = figure.get_size_inches()
         axes = figure.add_axes(
@@ -83,7 +90,7 @@ class _Mosaic:
         def write(across: float, up: float, text: str, **style: Any) -> None:
             figure.text(across / width, up / height, text, color=INK, va="center", **style)
 
-        write(x, y - 0.15, f"{self.name}: rows look at columns", fontsize=12, fontweight="bold")
+        write(x, y - 0.15, f"{self.name}: rows are queries, columns are keys", fontsize=12, fontweight="bold")
         numbered: dict[str, Any] = {"fontsize": 9, "ha": "center"}
         for head, middle in zip(self.heads, self.middles(len(self.heads), len(self.columns)), strict=True):
             write(left + middle, y - 0.5, f"head {head}", **numbered)
@@ -119,11 +126,17 @@ class _Mosaic:
 
 
 def _overview(mosaics: list[_Mosaic]) -> Figure:
-    """The kinds below each other."""
+    """Draw the kinds below each other, and the legend of the colours at the end."""
     width = max(4.0, *(mosaic.left + mosaic.width for mosaic in mosaics))
-    height = sum(mosaic.top + mosaic.height + 0.3 for mosaic in mosaics)
+    height = sum(mosaic.top + mosaic.height + 0.3 for mosaic in mosaics) + LEGEND
     figure = Figure(figsize=(width, height), facecolor=PAPER)
+    top = height
     for mosaic in mosaics:
-        mosaic.draw(figure, 0, height)
-        height -= mosaic.top + mosaic.height + 0.3
+        mosaic.draw(figure, 0, top)
+        top -= mosaic.top + mosaic.height + 0.3
+    axes = figure.add_axes((MARGIN / width, 0.25 / height, 2 / width, 0.12 / height))
+    legend = figure.colorbar(ScalarMappable(Normalize(0, 1), WEIGHTS), axes, orientation="horizontal")
+    legend.set_ticks([0, 1], labels=["weight 0", "1"])
+    legend.outline.set_visible(False)
+    axes.tick_params(colors=INK, labelsize=8, length=0)
     return figure

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,19 +15,22 @@ from keras_transformer.viz.pictures import INK, PAPER, png
 
 # Colour-blind-safe, and different in lightness and in dashes, too.
 TRAINING, HELD_OUT, BEST = "#559ec3", "#00507f", "#b3470b"
-FEW = 30  # points that are drawn as points
+MANY = 30  # more points than this are small
 
 
-def write_curves(path: Path, history: Sequence[Mapping[str, float]]) -> None:
+def write_curves(path: Path, history: Sequence[Mapping[str, float]], warmup_steps: int = 0) -> None:
     """Write the picture of `learning_curves` as PNG, whole or not at all."""
-    write_whole(path, png(learning_curves(history), dpi=120))
+    write_whole(path, png(learning_curves(history, warmup_steps), dpi=120))
 
 
-def learning_curves(history: Sequence[Mapping[str, float]]) -> Figure:
-    """One picture of a trainer's history: losses above, held-out BLEU below, the best model in both.
+def learning_curves(history: Sequence[Mapping[str, float]], warmup_steps: int = 0) -> Figure:
+    """Draw a trainer's history: losses above, held-out BLEU below, the best model in both.
 
-    Each validation has step, training_loss, loss and bleu; what is missing or not finite leaves a gap. The
-    two losses are near each other but not the same: in training there is dropout and label smoothing.
+    The two losses are near each other but not the same: training has dropout and label smoothing.
+
+    Args:
+        history: Each validation's step, training_loss, loss and bleu; what is missing or not finite is a gap.
+        warmup_steps: The steps in which the learning rate rises, shaded in both panels; 0 shades none.
     """
     figure = Figure(figsize=(7.2, 5.6), layout="constrained", facecolor=PAPER)
     if not history:
@@ -39,6 +43,7 @@ def learning_curves(history: Sequence[Mapping[str, float]]) -> Figure:
     _curve(losses, steps, _values(history, "loss"), HELD_OUT, "-", "held out")
     _curve(scores, steps, _values(history, "bleu"), HELD_OUT, "-", "held out")
     _mark_best((losses, scores), [validation for validation in history if _is_whole(validation)])
+    _mark_warmup((losses, scores), warmup_steps, max(_finite(_values(history, "step")), default=0.0))
     _label(losses, "Loss per token", "")
     _label(scores, "BLEU of held-out sentences", "step")
     losses.legend(
@@ -52,10 +57,25 @@ def _values(history: Sequence[Mapping[str, float]], name: str) -> list[float]:
     return [value if math.isfinite(value) else math.nan for value in values]
 
 
+def _finite(values: Sequence[float]) -> list[float]:
+    return [value for value in values if math.isfinite(value)]
+
+
 def _curve(axes: Axes, steps: list[float], values: list[float], colour: str, dashes: str, label: str) -> None:
-    marker = "o" if len(values) <= FEW else None
-    axes.plot(
-        steps, values, color=colour, linestyle=dashes, linewidth=2, marker=marker, markersize=4, label=label
+    style: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 2, "label": label}
+    axes.plot(steps, values, marker="o", markersize=4 if len(values) <= MANY else 2, **style)
+
+
+def _mark_warmup(panels: tuple[Axes, Axes], warmup_steps: int, last_step: float) -> None:
+    """Shade the steps of the warm-up, as far as training has come."""
+    end = min(warmup_steps, last_step)
+    if end <= 0:
+        return
+    for axes in panels:
+        axes.axvspan(0, end, color=INK, alpha=0.07, linewidth=0, zorder=0)
+    style: dict[str, Any] = {"color": INK, "fontsize": 9, "alpha": 0.75}
+    panels[0].annotate(
+        "warm-up", (0, 0), xycoords="axes fraction", xytext=(6, 6), textcoords="offset points", **style
     )
 
 
@@ -64,7 +84,7 @@ def _is_whole(validation: Mapping[str, float]) -> bool:
 
 
 def _mark_best(panels: tuple[Axes, Axes], whole: Sequence[Mapping[str, float]]) -> None:
-    """The one whose model a trainer keeps."""
+    """Mark the validation whose model a trainer keeps."""
     kept = best(whole)
     if kept is None:
         return

@@ -1,6 +1,6 @@
-"""What every head of a translation model looks at while it reads a text and writes its translation.
+"""The attention weights of every head of a translation model, for a text and its translation.
 
-L layers, H heads, S source tokens, T target tokens; `from` is the position that looks, `to` what it looks at.
+L layers, H heads, Q queries (the tokens that look), K keys (the tokens that are looked at).
 """
 
 import re
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 #: The kinds of attention, by the name that a command line takes.
 KINDS = {"input-input": "Input–Input", "output-output": "Output–Output", "input-output": "Input–Output"}
-#: Tokens of a side that are shown. A map of more has cells that nobody can tell apart.
-LONGEST = 256
+#: Tokens of a side that are shown; a table of more has cells too small to tell apart.
+MAX_TOKENS = 256
 START, END, SPACE = "⟨start⟩", "⟨end⟩", "␣"
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -25,16 +25,21 @@ _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 @dataclass(frozen=True)
 class AttentionKind:
-    """The heads of one kind: weights (L, H, from, to), and the tokens of both axes.
+    """The heads of one kind.
 
-    `situations` says of each position that looks where in the text it stands.
+    Args:
+        name: Its name on pages and pictures.
+        weights: The weights, (L, H, Q, K).
+        queries: The tokens of the rows.
+        keys: The tokens of the columns.
+        notes: What to say of each query besides, or "".
     """
 
     name: str
     weights: NDArray[np.float32]
-    looking: tuple[str, ...]
-    seen: tuple[str, ...]
-    situations: tuple[str, ...]
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    notes: tuple[str, ...]
 
     @property
     def layers(self) -> int:
@@ -47,24 +52,28 @@ class AttentionKind:
 
 @dataclass(frozen=True)
 class Heads:
-    """A text, its translation, and the three kinds of attention behind it. `cut` says what was left out."""
+    """A text, its translation, and their attention by kind; `notices` says which tokens were left out."""
 
     text: str
     translation: str
     kinds: dict[str, AttentionKind]
-    cut: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What of the heads to show: a kind, a layer, a head, the last two counted from 1. None is every one."""
+    """Which heads to show: a kind, a layer and a head, the last two counted from 1; None is all of them."""
 
     kind: str | None = None
     layer: int | None = None
     head: int | None = None
 
     def of(self, heads: Heads) -> dict[str, AttentionKind]:
-        """The kinds chosen; each has the layer and the head, or the choice is refused."""
+        """Return the chosen kinds.
+
+        Raises:
+            ValueError: One of them lacks the chosen layer or head.
+        """
         kinds = {self.kind: heads.kinds[self.kind]} if self.kind else heads.kinds
         for kind in kinds.values():
             for what, number, count in (("layer", self.layer, kind.layers), ("head", self.head, kind.heads)):
@@ -74,45 +83,58 @@ class Choice:
 
 
 def heads_of(model: "TranslationModel", text: str, target: str | None = None) -> Heads:
-    """The heads at work on a text and the model's own translation of it, or a given one.
+    """Compute the attention of a model for a text and its translation.
 
-    The decoder reads the start and then what was said so far: position t has read token t and says t + 1.
+    The decoder reads the start and the translation so far: position t has read token t and predicts
+    token t + 1.
+
+    Args:
+        model: The model, with its tokenizer.
+        text: What it translates.
+        target: A translation to use instead of the model's own.
+
+    Raises:
+        ValueError: The model has no tokenizer, or the text no token.
     """
     if model.tokenizer is None:
         raise ValueError("this model has no tokenizer: create it with tokenizer=... to look at a text.")
     tokenizer = model.tokenizer
-    limit = min(LONGEST, model.network.max_length)
+    limit = min(MAX_TOKENS, model.network.max_length)
     whole = tokenizer.encode_source([text])[0]
     source = whole if len(whole) <= limit else [*whole[: limit - 1], tokenizer.eos_id]
     if source == [tokenizer.eos_id]:
         raise ValueError(f"there is nothing to look at in the text {text[:40]!r}: give it a word.")
-    said = _translated(model, source) if target is None else tokenizer.encode_target([target])[0]
-    read = [tokenizer.bos_id, *said[:-1]]
-    cut = [
+    output = _translated(model, source) if target is None else tokenizer.encode_target([target])[0]
+    read = [tokenizer.bos_id, *output[:-1]]
+    notices = [
         f"{name} has {len(ids)} tokens and {limit} are shown: the rest was left out."
-        for name, ids in (("The text", whole), ("The translation", said))
+        for name, ids in (("The text", whole), ("The translation", output))
         if len(ids) > limit
     ]
-    read, shown = read[:limit], said[:limit]
+    read, predicted = read[:limit], output[:limit]
     encoder, decoder, cross = _attend(model, source, read)
     special = {tokenizer.bos_id: START, tokenizer.eos_id: END}
     sources = readable(tokenizer.pieces_source(source), [special.get(number, "") for number in source])
     reads = readable(tokenizer.pieces_target(read), [special.get(number, "") for number in read])
-    says = readable(tokenizer.pieces_target(shown), [special.get(number, "") for number in shown])
-    written = tuple(f"has read {one}, says {other}" for one, other in zip(reads, says, strict=True))
+    predictions = readable(
+        tokenizer.pieces_target(predicted), [special.get(number, "") for number in predicted]
+    )
+    notes = tuple(f"has read {one}, predicts {other}" for one, other in zip(reads, predictions, strict=True))
     kinds = (
         AttentionKind(KINDS["input-input"], encoder, sources, sources, ("",) * len(sources)),
-        AttentionKind(KINDS["output-output"], decoder, reads, reads, written),
-        AttentionKind(KINDS["input-output"], cross, says, sources, written),
+        AttentionKind(KINDS["output-output"], decoder, reads, reads, notes),
+        AttentionKind(KINDS["input-output"], cross, predictions, sources, notes),
     )
-    translation = tokenizer.decode_target([said])[0] if target is None else target
-    return Heads(text, translation, dict(zip(KINDS, kinds, strict=True)), tuple(cut))
+    translation = tokenizer.decode_target([output])[0] if target is None else target
+    return Heads(text, translation, dict(zip(KINDS, kinds, strict=True)), tuple(notices))
 
 
 def readable(pieces: Sequence[str], names: Sequence[str] = ()) -> tuple[str, ...]:
-    """Pieces as a reader wants them: ▁ as ␣, bytes as the character that they are a part of.
+    """Make pieces of a vocabulary readable: ▁ becomes ␣, bytes name the character that they are part of.
 
-    Where `names` has a name for a piece, that is what it is called.
+    Args:
+        pieces: The pieces of a text, in order.
+        names: A name for each piece that is not text, "" for the others.
     """
     shown = [piece.replace("▁", SPACE) for piece in pieces]
     for index, name in enumerate(names):
@@ -128,7 +150,7 @@ def readable(pieces: Sequence[str], names: Sequence[str] = ()) -> tuple[str, ...
 
 
 def _characters(content: bytes) -> list[str]:
-    """A name for each byte: of a character of several bytes, é 1/2 and é 2/2."""
+    """Name each byte: those of a character of several bytes are é 1/2 and é 2/2."""
     names: list[str] = []
     while len(names) < len(content):
         rest = content[len(names) :]
@@ -144,14 +166,12 @@ def _characters(content: bytes) -> list[str]:
 
 
 def _is_character(content: bytes) -> bool:
-    try:
-        return len(content.decode()) == 1
-    except UnicodeDecodeError:
-        return False
+    text = content.decode(errors="ignore")
+    return len(text) == 1 and text.encode() == content
 
 
 def _translated(model: "TranslationModel", source: list[int]) -> list[int]:
-    """What the model says, with the end, unless it was stopped before it came to one."""
+    """Translate; the ids end with the end token unless the length limit came first."""
     from keras_transformer.decoding.traced_search import Search  # noqa: PLC0415
     from keras_transformer.models.translate import search_ids  # noqa: PLC0415
 
@@ -161,7 +181,7 @@ def _translated(model: "TranslationModel", source: list[int]) -> list[int]:
 
 
 def _attend(model: "TranslationModel", source: list[int], read: list[int]) -> list[NDArray[np.float32]]:
-    """Encoder, decoder and cross attention, each (L, H, from, to)."""
+    """Return encoder, decoder and cross attention, each (L, H, Q, K)."""
     from keras import ops  # noqa: PLC0415
 
     _, attention = model.attend(

@@ -1,4 +1,4 @@
-"""Heat maps of attention, masks and positions, drawn without pyplot: no window, no state shared by two calls.
+"""Heat maps of attention, masks and positions, drawn without pyplot: no window, no state between two calls.
 
 T queries, S keys.
 """
@@ -6,22 +6,23 @@ T queries, S keys.
 import re
 from collections.abc import Sequence
 from io import BytesIO, StringIO
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from keras_transformer.viz.walkthrough.content import Picture
 
 # Colours that a page replaces by its own, so that a picture follows its light or dark theme.
 INK, PAPER = "#1d2733", "#fffffe"
-# Colour-blind-safe: more is darker, in steps of CIELAB lightness (92, 77, ... 17) that the eye sees as even.
-STEPS = ("#e0eaf0", "#96c5db", "#559ec3", "#1d76a6", "#00507f", "#012a55")
-WEIGHTS = LinearSegmentedColormap.from_list("weights", STEPS)
-HIDDEN_OR_SEEN = ListedColormap(["#e0eaf0", "#00507f"])
+# The scale of attention: each step in a light and in a dark page.
+_STYLES = (Path(__file__).parent / "viewer" / "base.css").read_text("utf-8")
+_STEPS = re.findall(r"--weight-\d: light-dark\((#\w{6}), (#\w{6})\)", _STYLES)
+WEIGHTS, _DARK = (LinearSegmentedColormap.from_list("weights", steps) for steps in zip(*_STEPS, strict=True))
 SIGNED = matplotlib.colormaps["RdBu_r"]
 
 # Up to this many cells, each one is drawn and may hold its number; more become an image.
@@ -30,7 +31,7 @@ CELL = 0.56  # inches
 
 
 class Look(NamedTuple):
-    """How the numbers of a kind of picture are coloured, and what the axes are called."""
+    """The colours of a kind of picture, the format of its numbers, and the names of its axes."""
 
     colours: Colormap
     lowest: float | None
@@ -41,9 +42,9 @@ class Look(NamedTuple):
 
 
 LOOKS = {
-    "weights": Look(WEIGHTS, 0, 1, ".2f", "looked at", "looks"),
+    "weights": Look(WEIGHTS, 0, 1, ".2f", "key", "query"),
     "probabilities": Look(WEIGHTS, 0, 1, ".2f", "next word", "step"),
-    "mask": Look(HIDDEN_OR_SEEN, 0, 1, ".0f", "looked at", "looks"),
+    "mask": Look(WEIGHTS, 0, 1, ".0f", "key", "query"),
     "positions": Look(SIGNED, -1, 1, ".2f", "dimension", "position"),
     "similarity": Look(WEIGHTS, None, None, ".0f", "position", "position"),
 }
@@ -52,18 +53,28 @@ LOOKS = {
 def attention_picture(
     weights: Any, query_tokens: Sequence[str], key_tokens: Sequence[str], title: str = ""
 ) -> Figure:
-    """Attention weights (T, S) as a heat map: a row for each token that looks, a column for each one seen."""
+    """Draw attention weights (T, S) as a heat map: a row for each query, a column for each key.
+
+    Args:
+        weights: The weights, an array of shape (T, S).
+        query_tokens: The names of the rows.
+        key_tokens: The names of the columns.
+        title: What is written above.
+
+    Raises:
+        ValueError: The names do not fit the shape.
+    """
     return heat_map(weights, query_tokens, key_tokens, LOOKS["weights"], title)
 
 
 def draw(picture: Picture) -> Figure:
-    """The picture of a worked example."""
+    """Draw the picture of a worked example."""
     shown = picture.table
     return heat_map(shown.numbers(), shown.rows, shown.columns, LOOKS[picture.kind], picture.title)
 
 
 def heat_map(values: Any, rows: Sequence[str], columns: Sequence[str], look: Look, title: str = "") -> Figure:
-    """Numbers (rows, columns) as colours; written into the cells as well where there are few."""
+    """Draw numbers (rows, columns) as colours, and write them into the cells where there are few."""
     values = np.asarray(values, "float64")
     if values.shape != (len(rows), len(columns)):
         raise ValueError(
@@ -90,14 +101,17 @@ def heat_map(values: Any, rows: Sequence[str], columns: Sequence[str], look: Loo
 
 
 def png(figure: Figure, dpi: int = 160) -> bytes:
-    """The figure as a PNG file."""
+    """Return the figure as a PNG file."""
     file = BytesIO()
     figure.savefig(file, format="png", dpi=dpi, bbox_inches="tight", pad_inches=0.15)
     return file.getvalue()
 
 
 def svg(figure: Figure, name: str) -> str:
-    """The figure as an <svg> element for a page: no reference outside, ids of its own, the page's colours."""
+    """Return the figure as an <svg> element of a page, in the colours of its theme, light or dark.
+
+    It refers to nothing outside, and its ids begin with `name`.
+    """
     file = StringIO()
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "sans-serif"}
     with matplotlib.rc_context(settings):
@@ -108,12 +122,11 @@ def svg(figure: Figure, name: str) -> str:
     drawing = re.sub(r' xmlns(:\w+)?="[^"]*"', "", drawing)
     drawing = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", drawing)
     drawing = re.sub(r"font: ([^;\"]*px) [^;\"]*", r"font: \1 system-ui, sans-serif", drawing)
-    drawing = drawing.replace(INK, "currentColor").replace(PAPER, "var(--card)")
-    return drawing.strip()
+    return re.sub(r"#[0-9a-f]{6}\b", lambda found: _THEMED.get(found[0], found[0]), drawing).strip()
 
 
 def _size(shape: tuple[int, ...], rows: Sequence[str], small: bool) -> tuple[float, float]:
-    """Width and height in inches: cells of one size and room for the labels, or a fixed width."""
+    """Return width and height in inches: cells of one size with room for labels, or a fixed width."""
     height, width = shape
     if not small:
         across = 6.4 if width > height else 4.6
@@ -123,7 +136,7 @@ def _size(shape: tuple[int, ...], rows: Sequence[str], small: bool) -> tuple[flo
 
 
 def _label(axes: Axes, rows: Sequence[str], columns: Sequence[str], look: Look) -> None:
-    """Every token on its axis, or some of the numbers where there are too many; the columns on top."""
+    """Write every token beside its axis, or every 16th of many; the columns are at the top."""
     axes.xaxis.set_label_position("top")
     axes.xaxis.tick_top()
     for axis, names, label in ((axes.xaxis, columns, look.across), (axes.yaxis, rows, look.down)):
@@ -141,9 +154,9 @@ def _label(axes: Axes, rows: Sequence[str], columns: Sequence[str], look: Look) 
 
 
 def _write_numbers(axes: Axes, values: Any, colours: Any, look: Look) -> None:
-    """Each number in its cell, in black or white, whichever can be read better on its colour."""
-    luminance = colours[..., :3] ** 2.2 @ [0.2126, 0.7152, 0.0722]
+    """Write each number into its cell, in black or white, whichever has more contrast to its colour."""
     for (row, column), value in np.ndenumerate(values):
+        light = tuple(colours[row, column])
         axes.text(
             column + 0.5,
             row + 0.5,
@@ -151,5 +164,26 @@ def _write_numbers(axes: Axes, values: Any, colours: Any, look: Look) -> None:
             ha="center",
             va="center",
             fontsize=9,
-            color="black" if luminance[row, column] > 0.18 else "white",
+            color=_NUMBERS[_contrast(light), _contrast(_ON_DARK.get(to_hex(light), light))],
         )
+
+
+def _contrast(colour: Any) -> str:
+    luminance = np.asarray(to_rgb(colour)) ** 2.2 @ [0.2126, 0.7152, 0.0722]
+    return "black" if luminance > 0.18 else "white"
+
+
+# The colour of a weight in a light page -> in a dark one.
+_ON_DARK = {to_hex(WEIGHTS(level)): to_hex(_DARK(level)) for level in range(WEIGHTS.N)}
+# Black or white in a light page and in a dark one -> a shade of it that a page can tell apart.
+_NUMBERS = {
+    ("black", "black"): "#000000",
+    ("white", "white"): "#ffffff",
+    ("black", "white"): "#000001",
+    ("white", "black"): "#fffffd",
+}
+_THEMED = (
+    {INK: "currentColor", PAPER: "var(--card)"}
+    | {light: f"light-dark({light}, {dark})" for light, dark in _ON_DARK.items()}
+    | {shade: f"light-dark({light}, {dark})" for (light, dark), shade in _NUMBERS.items()}
+)

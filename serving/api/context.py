@@ -3,7 +3,7 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from google.rpc.code_pb2 import Code
@@ -17,32 +17,47 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}"
 
 @dataclass(eq=False)
 class CallContext:
-    """One call. All times are those of time.monotonic, which is the engine's clock as well."""
+    """One call. All times are those of time.monotonic, which is the engine's clock as well.
+
+    Attributes:
+        method: Name of the RPC.
+        protocol: "grpc" or "http".
+        arrived_at: When the call arrived.
+        deadline: When the caller stops waiting.
+        metadata: Headers of the call.
+        seconds: From the arrival to the answer, once the call is over.
+        code: How the call ended.
+        span_trace_id: Trace of the span that was recorded of the call.
+        jobs: The texts that were accepted.
+        segments: How the texts of a batch ended.
+    """
 
     method: str
-    protocol: str  # grpc or http
-    timeout: float | None = None  # seconds that the caller waits, counted from the arrival
-    traceparent: str = ""  # as W3C defines it, from the caller
-    arrived_at: float = field(default_factory=time.monotonic)
-    seconds: float = 0.0  # until the call was answered
+    protocol: str
+    arrived_at: float
+    deadline: float | None
+    metadata: Iterable[tuple[str, str | bytes]] = ()
+    seconds: float = 0.0
     code: Code.ValueType = Code.OK
-    trace_id: str = ""
-    jobs: list[Job] = field(default_factory=list)  # the texts that were accepted
-    segments: Counter[Code.ValueType] = field(default_factory=Counter)  # how the texts of a batch ended
-
-    def __post_init__(self) -> None:
-        if self.traceparent and (found := _TRACEPARENT.fullmatch(self.traceparent)):
-            self.trace_id = found[1]
-
-    @property
-    def deadline(self) -> float | None:
-        """When the caller stops waiting."""
-        return None if self.timeout is None else self.arrived_at + self.timeout
+    span_trace_id: str = ""
+    jobs: list[Job] = field(default_factory=list)
+    segments: Counter[Code.ValueType] = field(default_factory=Counter)
 
     @property
     def late(self) -> bool:
         """Whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() >= self.deadline
+
+    @property
+    def traceparent(self) -> str:
+        """The caller's trace and span, as W3C Trace Context defines the header; empty if there is none."""
+        return next((str(value) for name, value in self.metadata if name.lower() == "traceparent"), "")
+
+    @property
+    def trace_id(self) -> str:
+        """The trace of the call: that of its span, or else the caller's; empty if there is none."""
+        caller = _TRACEPARENT.fullmatch(self.traceparent)
+        return self.span_trace_id or (caller[1] if caller else "")
 
     @property
     def model(self) -> ServedVersion | None:
@@ -62,26 +77,25 @@ class CallContext:
     @property
     def admitted_at(self) -> float | None:
         """When the first sentence got a row of the batch."""
-        return min(
-            (each.admitted_at for each in self._requests() if each.admitted_at is not None), default=None
-        )
+        return min((at for at, _ in self._waits()), default=None)
 
     @property
     def queue_seconds(self) -> float | None:
         """How long the first sentence waited for its row."""
-        if self.admitted_at is None:
-            return None
-        return self.admitted_at - min(
-            each.submitted_at for each in self._requests() if each.admitted_at is not None
-        )
+        waits = list(self._waits())
+        return min(at for at, _ in waits) - min(since for _, since in waits) if waits else None
 
     @property
     def first_token_at(self) -> float | None:
         """When the first token was decoded."""
-        return min(
-            (each.first_token_at for each in self._requests() if each.first_token_at is not None),
-            default=None,
-        )
+        times = (request.first_token_at for request in self._requests())
+        return min((time for time in times if time is not None), default=None)
 
     def _requests(self) -> Iterator[Request]:
         return (request for job in self.jobs for request in job.requests)
+
+    def _waits(self) -> Iterator[tuple[float, float]]:
+        """When each request that came to a row got it, and since when it had waited."""
+        for request in self._requests():
+            if request.admitted_at is not None:
+                yield request.admitted_at, request.submitted_at

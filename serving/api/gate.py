@@ -1,40 +1,99 @@
-"""Whether requests are taken, and how many are inside."""
+"""The way into the service for every protocol: whether calls are taken, and what is recorded of each."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from time import monotonic
 
-from serving.errors import ClosedError
+from google.rpc.code_pb2 import Code
+
+from serving.api.context import CallContext
+from serving.errors import ClosedError, RefusedError, refusal
 from serving.registry.users import Users
 
-LOOKS, PAUSE = 10, 0.01  # so often, after so many seconds each, nobody has come
+QUIET_POLLS, POLL_SECONDS = 10, 0.01  # quiet means: so many polls, so far apart, without a new call
+
+Observer = Callable[[CallContext], None]
 
 
 class Gate:
-    """Shut at first. Used from one event loop."""
+    """Opens a context for each call, and counts the calls inside. Shut at first; used from one event loop.
 
-    def __init__(self) -> None:
-        self._shut = "the server is getting ready: repeat it"
+    Args:
+        observers: called with the context in the event loop once a call is over, in this order. They must
+            be quick.
+    """
+
+    def __init__(self, observers: Sequence[Observer] = ()) -> None:
+        self._observers = observers
+        self._shut = "the server is starting. Repeat the request."
         self._inside = Users()
-        self._came = 0  # refused ones, too
+        self._arrived = 0  # calls, refused ones included
+        self._answers = asyncio.Event()  # whether refusals are sent
+        self._answers.set()
 
     def open(self) -> None:
-        """From now on requests are taken."""
+        """Take calls from now on."""
         self._shut = ""
 
     def shut(self) -> None:
-        """For good: those inside are finished."""
-        self._shut = "the server is going: repeat it elsewhere"
+        """Take no more calls; those inside are finished."""
+        self._shut = "the server is shutting down. Repeat the request at another server."
 
-    def entered(self) -> Users:
-        """Within it one request is inside; or ClosedError."""
-        self._came += 1
-        if self._shut:
-            raise ClosedError(self._shut)
-        return self._inside
+    def hold(self) -> None:
+        """Keep refusals back: a caller that waits for its answer sends no further call."""
+        self._answers.clear()
+
+    def release(self) -> None:
+        """Send the refusals that were kept back, and further ones at once."""
+        self._answers.set()
+
+    async def released(self) -> None:
+        """Wait until a refusal may be sent."""
+        await self._answers.wait()
+
+    @contextmanager
+    def call(
+        self,
+        method: str,
+        protocol: str,
+        timeout: float | None = None,
+        metadata: Iterable[tuple[str, str | bytes]] = (),
+    ) -> Iterator[CallContext]:
+        """Open the context of one call.
+
+        Args:
+            method: Name of the RPC.
+            protocol: "grpc" or "http".
+            timeout: Seconds that the caller waits.
+            metadata: Headers of the call.
+
+        Raises:
+            RefusedError: Whatever exception is raised inside, or the gate is shut; a cancellation passes
+                unchanged.
+        """
+        self._arrived += 1
+        now = monotonic()
+        context = CallContext(method, protocol, now, None if timeout is None else now + timeout, metadata)
+        try:
+            if self._shut:
+                raise ClosedError(self._shut)
+            with self._inside:
+                yield context
+        except Exception as error:
+            refused = refusal(error)
+            context.code = refused.code
+            raise RefusedError(refused) from error
+        except BaseException:
+            context.code = Code.DEADLINE_EXCEEDED if context.late else Code.CANCELLED
+            raise
+        finally:
+            context.seconds = monotonic() - context.arrived_at
+            for observe in self._observers:
+                observe(context)
 
     async def emptied(self, timeout: float) -> bool:
-        """Whether all have left within so many seconds."""
+        """Wait until no call is inside, and return whether that was so within `timeout` seconds."""
         try:
             async with asyncio.timeout(timeout):  # wait_for does not even look if there is no time
                 await self._inside.gone()
@@ -43,15 +102,15 @@ class Gate:
         return True
 
     async def quiet(self, timeout: float, idle: Callable[[], bool] = lambda: True) -> None:
-        """Wait until no request has come for a while: one that was sent already is refused, and not cut off.
+        """Wait until no call has arrived for a while: one that was sent already is refused, not cut off.
 
         Args:
             timeout: Seconds.
-            idle: Whether no request is on its way to the gate.
+            idle: Whether no call is on its way to the gate.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                came, looks = self._came, 0
-                while looks < LOOKS:  # each of them gives a busy event loop its turn
-                    await asyncio.sleep(PAUSE)
-                    came, looks = self._came, looks + 1 if came == self._came and idle() else 0
+                arrived, polls = self._arrived, 0
+                while polls < QUIET_POLLS:  # each of them gives a busy event loop its turn
+                    await asyncio.sleep(POLL_SECONDS)
+                    arrived, polls = self._arrived, polls + 1 if arrived == self._arrived and idle() else 0

@@ -51,7 +51,7 @@ class Intake:
         """Read one message inside.
 
         Args:
-            connection: What the sender's connection is called.
+            connection: Name of the sender's connection.
 
         Raises:
             RefusedError: The message did not arrive in time, or too many others arrive.
@@ -69,7 +69,7 @@ class Intake:
                 raise
             if asyncio.get_running_loop().time() < began + SECONDS:
                 raise _crowded() from None
-            message = f"the message did not arrive within {SECONDS:g} s; send it faster, or divide it"
+            message = f"the message did not arrive within {SECONDS:g} s. Send it faster, or split it."
             raise RefusedError(Refusal(Code.DEADLINE_EXCEEDED, message)) from None
         finally:
             self._arrivals.remove(arrival)
@@ -149,5 +149,5 @@ class Intake:
 
 
 def _crowded() -> RefusedError:
-    message = "too many messages arrive at the same time: repeat it"
+    message = "too many messages arrive at the same time. Repeat the request later."
     return RefusedError(Refusal(Code.RESOURCE_EXHAUSTED, message, retry_after=RETRY_AFTER))

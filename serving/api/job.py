@@ -1,31 +1,16 @@
 """One text on its way through a version: divided, submitted to the engine, followed, joined again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from keras_transformer.inference.request import End, Request
 from keras_transformer.text.sentences import Parts
 from serving.api.partial_text import settled
-from serving.errors import InvalidError, UnansweredError
-from serving.limits import Limits
+from serving.errors import UnansweredError
 from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire
-
-PRIORITIES = {
-    wire.PRIORITY_LOW: -1,
-    wire.PRIORITY_UNSPECIFIED: 0,
-    wire.PRIORITY_NORMAL: 0,
-    wire.PRIORITY_HIGH: 1,
-}
-
-
-def priority(options: wire.Options) -> int:
-    """Return the priority as the engine counts it."""
-    if options.priority not in PRIORITIES:
-        raise InvalidError("options.priority", f"there is no priority {options.priority}")
-    return PRIORITIES[options.priority]
 
 
 class Partial(NamedTuple):
@@ -41,61 +26,47 @@ class Job:
     Args:
         model: the version that decodes.
         parts: the text, divided into sentences.
-        options: those of the call.
-        deadline: by the engine's clock.
-        limits: those of a request.
-
-    Raises:
-        InvalidError: an option or the number of tokens is out of range.
+        requests: one for each sentence.
+        max_tokens: the longest answer in all; 0 is as long as those of the sentences.
     """
 
     def __init__(
-        self,
-        model: ServedVersion,
-        parts: Parts,
-        options: wire.Options,
-        deadline: float | None,
-        limits: Limits,
+        self, model: ServedVersion, parts: Parts, requests: Sequence[Request], max_tokens: int
     ) -> None:
         self.model = model
         self.parts = parts
-        self.requests = model.requests(parts.texts, options.max_output_tokens, priority(options), deadline)
-        tokens = sum(len(request.source) for request in self.requests)
-        limits.check_tokens(tokens, len(self.requests), model.engine.most_waiting)
-        self._max_tokens = options.max_output_tokens or sum(each.max_tokens for each in self.requests)
+        self.requests = requests
+        self._max_tokens = max_tokens or sum(request.max_tokens for request in requests)
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
 
-    @contextmanager
-    def submitted(self, each_token: bool = False) -> Iterator[None]:
-        """Submit the sentences to the engine; what is unfinished at the end is cancelled."""
-        for request in self.requests:
-            request.on_end = self._notify
-            request.on_token = self._notify if each_token else None
-        try:
-            self.model.engine.submit(*(request for request in self.requests if request.end is None))
-            yield
-        finally:
-            for request in self.requests:
-                if request.end is None:
-                    self.model.engine.cancel(request)
-
     async def result(self) -> Partial:
-        """Wait for the complete result."""
-        async for result in self.results():
-            if result.complete:
-                break
-        return result
+        """Decode the text, and return the complete result.
 
-    async def results(self) -> AsyncIterator[Partial]:
-        """Yield what there is now, and again whenever there is more, up to the complete result."""
-        while True:
-            self._changed.clear()
-            result = self.partial()
-            yield result
-            if result.complete:
-                return
-            await self._changed.wait()
+        Raises:
+            QueueFullError, EngineStoppedError: the engine does not take it.
+            UnansweredError: a sentence failed, expired, or was cancelled.
+        """
+        with self._submitted():
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                if (result := self.partial()).complete:
+                    return result
+
+    async def results(self) -> AsyncGenerator[Partial, None]:
+        """Decode the text, and yield what there is whenever there is more, up to the complete result.
+
+        Raises:
+            QueueFullError, EngineStoppedError, UnansweredError: as `result`.
+        """
+        with self._submitted(each_token=True):
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                yield (result := self.partial())
+                if result.complete:
+                    return
 
     def partial(self) -> Partial:
         """Return the answers of the parts in their order, as far as they are decoded and within the limit.
@@ -142,5 +113,23 @@ class Job:
         pairs = zip(result.tokens, self.requests, strict=False)
         return [value for tokens, request in pairs for value in request.log_probs[: len(tokens)]]
 
+    @contextmanager
+    def _submitted(self, each_token: bool = False) -> Iterator[None]:
+        """Submit the sentences to the engine; what is unfinished at the end is cancelled."""
+        unfinished = [request for request in self.requests if request.end is None]
+        if not unfinished:
+            self._changed.set()
+        for request in unfinished:
+            request.on_end = self._notify
+            request.on_token = self._notify if each_token else None
+        try:
+            self.model.engine.submit(*unfinished)
+            yield
+        finally:
+            for request in unfinished:
+                if request.end is None:
+                    self.model.engine.cancel(request)
+
     def _notify(self, request: Request) -> None:
+        """Wake the event loop; called in the engine's thread."""
         self._loop.call_soon_threadsafe(self._changed.set)

@@ -26,7 +26,7 @@ def translation(job: Job, result: Partial) -> wire.Translation:
 
 def add_tokens(answer: wire.Translation, job: Job, result: Partial) -> None:
     """Add the tokens of the answer."""
-    answer.tokens.extend(_tokens(job.model, [each for tokens in result.tokens for each in tokens]))
+    answer.tokens.extend(_tokens(job.model, [token for tokens in result.tokens for token in tokens]))
 
 
 def add_scores(answer: wire.Translation, job: Job, result: Partial) -> None:
@@ -62,24 +62,24 @@ def listed_model(
     models: Registry, name: str, versions: Sequence[tuple[int, ServedVersion | str]]
 ) -> wire.Model:
     """Return a model with its serving and its refused versions."""
-    found = wire.Model(name=name)
-    if name in models.names:
-        found.default_version = models.default(name).version
+    listed = wire.Model(name=name)
+    if name in models.defaults:
+        listed.default_version = models.defaults[name].version
     for number, version in versions:
         if isinstance(version, str):
-            found.versions.add(version=number, state=wire.STATE_UNAVAILABLE, reason=version)
+            listed.versions.add(version=number, state=wire.STATE_UNAVAILABLE, reason=version)
             continue
         alive = version.engine.alive
-        found.versions.add(
+        listed.versions.add(
             version=number,
             state=wire.STATE_SERVING if alive else wire.STATE_UNAVAILABLE,
-            reason="" if alive else "its engine has failed: the log says why",
+            reason="" if alive else "its engine has failed; see the log of the server",
             source_language=version.tokenizer.source_lang,
             target_language=version.tokenizer.target_lang,
             precision=version.precision,
             part_tokens=version.lengths.longest,
         )
-    return found
+    return listed
 
 
 def _tokens(model: ServedVersion, ids: Sequence[int]) -> list[wire.Token]:

@@ -1,4 +1,4 @@
-"""What of an answer that is not whole can be told already."""
+"""The part of an incomplete answer whose text will not change."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ LONGEST_CHARACTER = 4  # bytes
 
 
 def settled(tokenizer: Tokenizer, tokens: Sequence[int]) -> Sequence[int]:
-    """The tokens without a character at their end of which bytes are missing: the text of these will stay.
+    """Return the tokens without an incomplete character at their end, so that their text stays.
 
-    Byte pieces are decoded as UTF-8 from left to right, so nothing else can change by what follows.
+    Byte pieces are decoded as UTF-8 from left to right, so nothing else can change by further tokens.
     """
     last = tokens[-LONGEST_CHARACTER + 1 :]
     for back, piece in enumerate(reversed(tokenizer.pieces_target(last)), start=1):
@@ -29,5 +29,5 @@ def _byte(piece: str) -> int | None:
 
 
 def _length(lead: int) -> int:
-    """Of the character that begins with this byte."""
+    """Return the bytes of the character that begins with this byte."""
     return 2 if lead < 0xE0 else 3 if lead < 0xF0 else LONGEST_CHARACTER

@@ -1,13 +1,14 @@
-"""TranslationService, method by method: a message and the context of its call in, the response out."""
+"""TranslationService, method by method: from a message and the context of its call to the response."""
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import asdict
-from functools import cache, partial
+from functools import cache
 
 from keras_transformer.text.sentences import divided
 from serving.api.context import CallContext
-from serving.api.job import Job, Partial, priority
+from serving.api.job import Job, Partial
 from serving.api.messages import (
     add_alignment,
     add_scores,
@@ -24,10 +25,23 @@ from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire
 
 SHORT = 500  # characters: a text of this length is divided in less than a few milliseconds
+PRIORITIES = {  # as the engine counts them
+    wire.PRIORITY_LOW: -1,
+    wire.PRIORITY_UNSPECIFIED: 0,
+    wire.PRIORITY_NORMAL: 0,
+    wire.PRIORITY_HIGH: 1,
+}
 
 
 class TranslationService:
-    """The RPCs, independent of the protocol. `models` must be set before the first call."""
+    """The RPCs, independent of the protocol.
+
+    Args:
+        limits: Limits of a request.
+
+    Attributes:
+        models: The models; must be set before the first call.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.models = Registry([])
@@ -36,9 +50,10 @@ class TranslationService:
 
     async def translate(self, request: wire.TranslateRequest, context: CallContext) -> wire.TranslateResponse:
         """Translate one text."""
-        model = self._model(request.options)
+        model = self.models.find(request.options.model, request.options.version)
         with model.users:
-            answer = await self._translated(model, request.text, request.options, context)
+            job = await self._job(model, request.text, request.options, context)
+            answer = await self._translation(job, await job.result(), request.options)
         return wire.TranslateResponse(translation=answer)
 
     async def batch_translate(
@@ -47,7 +62,7 @@ class TranslationService:
         """Translate several texts at once, by one version."""
         self._limits.check_segments(len(request.texts))
         segments = []
-        model = self._model(request.options)
+        model = self.models.find(request.options.model, request.options.version)
         with model.users:
             async with asyncio.TaskGroup() as group:
                 for text in request.texts:
@@ -59,28 +74,25 @@ class TranslationService:
         self, request: wire.StreamTranslateRequest, context: CallContext
     ) -> AsyncGenerator[wire.StreamTranslateResponse, None]:
         """Translate one text, piece by piece."""
-        model = self._model(request.options)
+        model = self.models.find(request.options.model, request.options.version)
         with model.users:
             job = await self._job(model, request.text, request.options, context)
             sent = 0
-            with job.submitted(each_token=True):
-                async for partial_result in job.results():
-                    text = job.text(partial_result)
-                    if partial_result.complete:
-                        break
-                    if len(text) > sent:
+            async with aclosing(job.results()) as results:
+                async for result in results:
+                    text = job.text(result)
+                    if not result.complete and len(text) > sent:
                         yield wire.StreamTranslateResponse(text=text[sent:])
                         sent = len(text)
-            answer = await self._translation(job, partial_result, request.options)
+            answer = await self._translation(job, result, request.options)
         yield wire.StreamTranslateResponse(text=text[sent:], translation=answer)
 
     async def attend(self, request: wire.AttendRequest, context: CallContext) -> wire.AttendResponse:
         """Translate one text, and return every attention weight behind the answer."""
-        model = self._model(request.options)
+        model = self.models.find(request.options.model, request.options.version)
         with model.users:
             job = await self._job(model, request.text, request.options, context)
-            with job.submitted():
-                result = await job.result()
+            result = await job.result()
             attended = await self._attended(job, result)
             self._limits.check_weights(sum(part.bytes for part in attended))
             return wire.AttendResponse(
@@ -97,41 +109,36 @@ class TranslationService:
             limits=wire.Limits(**asdict(self._limits)),
         )
 
-    def _model(self, options: wire.Options) -> ServedVersion:
-        return self.models.find(options.model, options.version)
-
     async def _job(self, model: ServedVersion, text: str, options: wire.Options, context: CallContext) -> Job:
-        """Check a text and divide it; a call that must be refused is refused as early as possible."""
+        """Check a text and divide it; a call that is to be refused is refused as early as possible."""
         self._limits.check_text(text)
-        short = len(text) <= SHORT
-        if model.engine.waiting:
-            check_room = partial(model.engine.check_room, priority(options), context.deadline)
-            check_room(1)
-            if short and context.deadline is not None:
-                tokens = model.tokenizer.count_source(text)
-                check_room(min(tokens, options.max_output_tokens or model.longest, model.longest))
-        count = cache(model.tokenizer.count_source)
+        if options.priority not in PRIORITIES:
+            raise InvalidError(
+                "options.priority",
+                f"options.priority must be {min(PRIORITIES)} to {max(PRIORITIES)}; got {options.priority}",
+            )
+        priority, deadline = PRIORITIES[options.priority], context.deadline
+        count, short = cache(model.tokenizer.count_source), len(text) <= SHORT
+        if model.engine.check_room(priority, deadline) and short and deadline is not None:
+            tokens = min(count(text), options.max_output_tokens or model.longest, model.longest)
+            model.engine.check_room(priority, deadline, tokens)
         if short:
             parts = divided(text, count, model.lengths)
         else:  # other calls go on meanwhile
             parts = await asyncio.to_thread(divided, text, count, model.lengths)
-        job = Job(model, parts, options, context.deadline, self._limits)
+        requests = model.requests(parts.texts, options.max_output_tokens, priority, deadline)
+        source_tokens = sum(len(request.source) for request in requests)
+        self._limits.check_tokens(source_tokens, len(requests), model.engine.max_waiting)
+        job = Job(model, parts, requests, options.max_output_tokens)
         context.jobs.append(job)
         return job
-
-    async def _translated(
-        self, model: ServedVersion, text: str, options: wire.Options, context: CallContext
-    ) -> wire.Translation:
-        job = await self._job(model, text, options, context)
-        with job.submitted():
-            result = await job.result()
-        return await self._translation(job, result, options)
 
     async def _segment(
         self, model: ServedVersion, text: str, options: wire.Options, context: CallContext
     ) -> wire.Segment:
         try:
-            segment = wire.Segment(translation=await self._translated(model, text, options, context))
+            job = await self._job(model, text, options, context)
+            segment = wire.Segment(translation=await self._translation(job, await job.result(), options))
         except Exception as error:
             segment = wire.Segment(error=refusal(error).segment())
         context.segments[segment.error.code] += 1
@@ -154,7 +161,9 @@ class TranslationService:
         graph = job.model.attention
         if graph is None:
             raise InvalidError(
-                "options.version", "it was exported without ONNX, which tells what is looked at"
+                "options.version",
+                f"version {job.model.version} of {job.model.name} has no attention, as it was exported "
+                "without ONNX. Choose another version, or export it with --format onnx.",
             )
         return [
             await self._attention(graph, request.source, tokens)

@@ -1,4 +1,4 @@
-"""The client for an event loop: what serving.client.blocking says, awaited."""
+"""The client for an event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,7 +29,7 @@ Answer = TypeVar("Answer")
 
 
 class AsyncClient:
-    """As serving.Client. Made and used in one event loop."""
+    """A client for one event loop; otherwise as `serving.Client`, with the same arguments."""
 
     def __init__(
         self,
@@ -39,11 +39,7 @@ class AsyncClient:
         token: str | None = None,
         tls: Tls | File | bool | None = None,
     ) -> None:
-        """`target` is host:port. A connection is made when it is needed, and again when it is lost.
-
-        `tls` is True, the file of an authority, or Tls; None is in clear. `token` goes with each call.
-        """
-        self._known = None if token is None else (("authorization", authorization(token)),)
+        self._headers = None if token is None else (("authorization", authorization(token)),)
         secure = credentials(tls)
         self._channel = (
             grpc.aio.secure_channel(target, secure, options=CHANNEL)
@@ -66,24 +62,36 @@ class AsyncClient:
     async def translate(
         self, text: str | list[str] | tuple[str, ...], **options: Unpack[Options]
     ) -> wire.Translation | list[wire.Translation]:
-        """One text, or several in order; of several, one that fails fails the call."""
+        """Translate a text, or a list of texts in its order.
+
+        Args:
+            text: The text, or texts.
+            options: Fields of wire.Options by name, as model="fr-en" or scores=True.
+
+        Raises:
+            TranslationError: The call, or one of the texts, failed for good.
+        """
         chosen = wire.Options(**options)
         if not isinstance(text, str):
-            return [each for batch in batches(text, chosen) for each in await self._batch(batch)]
+            return [answer for batch in batches(text, chosen) for answer in await self._batch(batch)]
         request = wire.TranslateRequest(text=text, options=chosen)
         response = await self._repeated(
-            lambda left: self._stub.Translate(request, timeout=left, metadata=self._known)
+            lambda left: self._stub.Translate(request, timeout=left, metadata=self._headers)
         )
         return response.translation
 
     async def stream(self, text: str, **options: Unpack[Options]) -> AsyncIterator[str]:
-        """The translation piece by piece, as it is found; repeated only while nothing has come."""
+        """Yield the translation piece by piece; the call is repeated only before the first piece.
+
+        Raises:
+            TranslationError: The call failed for good.
+        """
         request = wire.StreamTranslateRequest(text=text, options=wire.Options(**options))
         attempts = Attempts(self._retries, self._timeout)
         begun = False
         with until_closed(self._closed.is_set):
             while True:
-                call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._known)
+                call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._headers)
                 try:
                     async for response in call:
                         if response.text:
@@ -91,29 +99,37 @@ class AsyncClient:
                             yield response.text
                     return
                 except grpc.RpcError as error:
-                    told = failure(error)
+                    failed = failure(error)
                     if begun:
-                        raise told from error
-                    pause = attempts.pause(told)
+                        raise failed from error
+                    pause = attempts.pause(failed)
                 finally:
-                    call.cancel()  # who stops reading wants no more of it
+                    call.cancel()  # the reader may have stopped before the end
                 await self._wait(pause)
 
     async def attend(self, text: str, **options: Unpack[Options]) -> wire.AttendResponse:
-        """The translation with all the weights behind it."""
+        """Translate a text, and return all attention weights as well.
+
+        Raises:
+            TranslationError: The call failed for good.
+        """
         request = wire.AttendRequest(text=text, options=wire.Options(**options))
         return await self._repeated(
-            lambda left: self._stub.Attend(request, timeout=left, metadata=self._known)
+            lambda left: self._stub.Attend(request, timeout=left, metadata=self._headers)
         )
 
     async def models(self) -> wire.ListModelsResponse:
-        """What can be asked for."""
+        """Return the models and the limits of the server.
+
+        Raises:
+            TranslationError: The call failed for good.
+        """
         return await self._repeated(
-            lambda left: self._stub.ListModels(wire.ListModelsRequest(), timeout=left, metadata=self._known)
+            lambda left: self._stub.ListModels(wire.ListModelsRequest(), timeout=left, metadata=self._headers)
         )
 
     async def close(self) -> None:
-        """The connection ends, and what is under way or waits to be repeated with it."""
+        """Close the connection; calls that are under way fail with ClientClosedError."""
         self._closed.set()
         await self._channel.close()
 
@@ -127,8 +143,8 @@ class AsyncClient:
 
     async def _batch(self, batch: TextBatch) -> list[wire.Translation]:
         async def ask(left: float | None) -> list[wire.Translation]:
-            batch.take(await self._stub.BatchTranslate(batch.request(), timeout=left, metadata=self._known))
-            return batch.found
+            batch.take(await self._stub.BatchTranslate(batch.request(), timeout=left, metadata=self._headers))
+            return batch.answers
 
         return await self._repeated(ask)
 

@@ -1,4 +1,4 @@
-"""A client that blocks. One may be shared by threads."""
+"""The blocking client."""
 
 from collections.abc import Callable, Iterator
 from threading import Event
@@ -28,11 +28,24 @@ Answer = TypeVar("Answer")
 
 
 class Client:
-    """Calls that may pass are repeated, until `timeout` seconds are over or `retries` are used up.
+    """A client that blocks, for any number of threads.
 
-    A list goes in messages of at most 64 texts, and both hold for each of them.
+    A call that may succeed later is repeated, within `timeout` and `retries`. A list is sent in messages of
+    at most 64 texts, and both hold for each message.
 
-    What fails for good is a TranslationError. Options go by their names: model="fr-en", scores=True ...
+    Args:
+        target: host:port. The connection is made when it is needed, and again when it is lost.
+        timeout: Seconds of a call, repetitions included; None is no limit.
+        retries: How calls are repeated.
+        token: Bearer token of each call.
+        tls: True, the file of an authority, or Tls; None is no encryption.
+
+    Raises:
+        UnusableError: A certificate or the token cannot be used.
+
+    Example:
+        with Client("127.0.0.1:50051") as client:
+            client.translate("Je suis étudiant.", model="fr-en").text
     """
 
     def __init__(
@@ -43,11 +56,7 @@ class Client:
         token: str | None = None,
         tls: Tls | File | bool | None = None,
     ) -> None:
-        """`target` is host:port. A connection is made when it is needed, and again when it is lost.
-
-        `tls` is True, the file of an authority, or Tls; None is in clear. `token` goes with each call.
-        """
-        self._known = None if token is None else (("authorization", authorization(token)),)
+        self._headers = None if token is None else (("authorization", authorization(token)),)
         secure = credentials(tls)
         self._channel = (
             grpc.secure_channel(target, secure, options=CHANNEL)
@@ -70,24 +79,36 @@ class Client:
     def translate(
         self, text: str | list[str] | tuple[str, ...], **options: Unpack[Options]
     ) -> wire.Translation | list[wire.Translation]:
-        """One text, or several in order; of several, one that fails fails the call."""
+        """Translate a text, or a list of texts in its order.
+
+        Args:
+            text: The text, or texts.
+            options: Fields of wire.Options by name, as model="fr-en" or scores=True.
+
+        Raises:
+            TranslationError: The call, or one of the texts, failed for good.
+        """
         chosen = wire.Options(**options)
         if not isinstance(text, str):
-            return [each for batch in batches(text, chosen) for each in self._batch(batch)]
+            return [answer for batch in batches(text, chosen) for answer in self._batch(batch)]
         request = wire.TranslateRequest(text=text, options=chosen)
         response = self._repeated(
-            lambda left: self._stub.Translate(request, timeout=left, metadata=self._known)
+            lambda left: self._stub.Translate(request, timeout=left, metadata=self._headers)
         )
         return response.translation
 
     def stream(self, text: str, **options: Unpack[Options]) -> Iterator[str]:
-        """The translation piece by piece, as it is found; repeated only while nothing has come."""
+        """Yield the translation piece by piece; the call is repeated only before the first piece.
+
+        Raises:
+            TranslationError: The call failed for good.
+        """
         request = wire.StreamTranslateRequest(text=text, options=wire.Options(**options))
         attempts = Attempts(self._retries, self._timeout)
         begun = False
         with until_closed(self._closed.is_set):
             while True:
-                call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._known)
+                call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._headers)
                 try:
                     for response in call:
                         if response.text:
@@ -95,27 +116,35 @@ class Client:
                             yield response.text
                     return
                 except grpc.RpcError as error:
-                    told = failure(error)
+                    failed = failure(error)
                     if begun:
-                        raise told from error
-                    pause = attempts.pause(told)
+                        raise failed from error
+                    pause = attempts.pause(failed)
                 finally:
-                    call.cancel()  # who stops reading wants no more of it
+                    call.cancel()  # the reader may have stopped before the end
                 self._wait(pause)
 
     def attend(self, text: str, **options: Unpack[Options]) -> wire.AttendResponse:
-        """The translation with all the weights behind it."""
+        """Translate a text, and return all attention weights as well.
+
+        Raises:
+            TranslationError: The call failed for good.
+        """
         request = wire.AttendRequest(text=text, options=wire.Options(**options))
-        return self._repeated(lambda left: self._stub.Attend(request, timeout=left, metadata=self._known))
+        return self._repeated(lambda left: self._stub.Attend(request, timeout=left, metadata=self._headers))
 
     def models(self) -> wire.ListModelsResponse:
-        """What can be asked for."""
+        """Return the models and the limits of the server.
+
+        Raises:
+            TranslationError: The call failed for good.
+        """
         return self._repeated(
-            lambda left: self._stub.ListModels(wire.ListModelsRequest(), timeout=left, metadata=self._known)
+            lambda left: self._stub.ListModels(wire.ListModelsRequest(), timeout=left, metadata=self._headers)
         )
 
     def close(self) -> None:
-        """The connection ends, and what is under way or waits to be repeated with it."""
+        """Close the connection; calls that are under way fail with ClientClosedError."""
         self._closed.set()
         self._channel.close()
 
@@ -129,8 +158,8 @@ class Client:
 
     def _batch(self, batch: TextBatch) -> list[wire.Translation]:
         def ask(left: float | None) -> list[wire.Translation]:
-            batch.take(self._stub.BatchTranslate(batch.request(), timeout=left, metadata=self._known))
-            return batch.found
+            batch.take(self._stub.BatchTranslate(batch.request(), timeout=left, metadata=self._headers))
+            return batch.answers
 
         return self._repeated(ask)
 

@@ -1,4 +1,4 @@
-"""What the two clients share: what is sent, what may be repeated and when, and what is told of a failure."""
+"""What both clients share: options, batches, retries and errors."""
 
 import asyncio
 import random
@@ -22,7 +22,7 @@ _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class Options(TypedDict, total=False):
-    """wire.Options, by their names."""
+    """The fields of wire.Options, as keyword arguments."""
 
     model: str
     version: int
@@ -33,38 +33,45 @@ class Options(TypedDict, total=False):
 
 
 class TranslationError(RuntimeError):
-    """A call that failed for good."""
+    """A call failed for good.
+
+    Args:
+        code: The status code.
+        message: What the server said.
+        field: The invalid field of the request, if there is one.
+        retry_after: Seconds after which the server asks to repeat the call, if it does.
+    """
 
     def __init__(
         self, code: grpc.StatusCode, message: str, field: str = "", retry_after: float | None = None
     ) -> None:
         super().__init__(f"{code.name}: {message}")
         self.code = code
-        self.field = field  # what of the request is wrong
-        self.retry_after = retry_after  # seconds, if the server has said when
+        self.field = field
+        self.retry_after = retry_after
 
     @property
     def passes(self) -> bool:
-        """Whether the same may go well later: the server said when, is not there, or went at that moment."""
+        """Whether the call may succeed later: the server is busy, unreachable, or shut down meanwhile."""
         gone = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
         return self.code in gone or self.retry_after is not None
 
 
 class ClientClosedError(TranslationError):
-    """A call that was under way, or about to be repeated, when its client was closed."""
+    """The client was closed during a call."""
 
     def __init__(self) -> None:
         super().__init__(grpc.StatusCode.CANCELLED, "the client was closed")
 
     @property
     def passes(self) -> bool:
-        """Never: it stays closed."""
+        """Whether the call may succeed later: never, as the client stays closed."""
         return False
 
 
 @contextmanager
 def until_closed(closed: Callable[[], bool]) -> Iterator[None]:
-    """What fails because the client was closed meanwhile is told as that, whatever gRPC makes of it."""
+    """Raise ClientClosedError for any error inside that comes from closing the client."""
     try:
         yield
     except (TranslationError, ValueError, grpc.aio.UsageError, asyncio.CancelledError) as error:
@@ -75,17 +82,22 @@ def until_closed(closed: Callable[[], bool]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Retries:
-    """How often a call is repeated, and how long is waited before: each time twice as long, and never in step
-    with others who were refused at the same moment."""
+    """Repetitions of a call: each pause is twice the one before, times a random factor of 1 to 1.5.
+
+    Attributes:
+        times: Repetitions, at most.
+        first: Seconds before the first one.
+        most: Seconds before any of them, at most, unless the server asks for more.
+    """
 
     times: int = 4
-    first: float = 0.1  # seconds
+    first: float = 0.1
     most: float = 5.0
 
-    def pause(self, time: int, error: TranslationError) -> float:
-        """Before the repetition of this number, from 0."""
-        usual = min(self.first * 2**time, self.most)
-        return max(usual, error.retry_after or 0.0) * random.uniform(1.0, 1.5)
+    def pause(self, index: int, error: TranslationError) -> float:
+        """Return the seconds before a repetition, which is counted from 0."""
+        seconds = min(self.first * 2**index, self.most)
+        return max(seconds, error.retry_after or 0.0) * random.uniform(1.0, 1.5)
 
 
 class Attempts:
@@ -97,11 +109,11 @@ class Attempts:
         self._made = 0
 
     def left(self) -> float | None:
-        """Seconds; None is no deadline."""
+        """Return the seconds until the deadline; None is no deadline."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())
 
     def pause(self, error: TranslationError) -> float:
-        """How long to wait before it is repeated; or the error, if it is not."""
+        """Return the seconds before the call is repeated, or raise the error if it is not."""
         pause = self._retries.pause(self._made, error)
         left = self.left()
         if not error.passes or self._made == self._retries.times or (left is not None and pause >= left):
@@ -116,57 +128,60 @@ class TextBatch:
     def __init__(self, texts: Sequence[str], options: wire.Options) -> None:
         self._texts = texts
         self._options = options
-        self._found: dict[int, wire.Translation] = {}
+        self._answers: dict[int, wire.Translation] = {}
 
     @property
     def missing(self) -> list[int]:
-        """The places of those without one."""
-        return [place for place in range(len(self._texts)) if place not in self._found]
+        """Indices of the texts without a translation."""
+        return [index for index in range(len(self._texts)) if index not in self._answers]
 
     @property
-    def found(self) -> list[wire.Translation]:
-        """All of them, in order."""
-        return [self._found[place] for place in range(len(self._texts))]
+    def answers(self) -> list[wire.Translation]:
+        """All translations, in order."""
+        return [self._answers[index] for index in range(len(self._texts))]
 
     def request(self) -> wire.BatchTranslateRequest:
-        """For what is missing."""
-        return wire.BatchTranslateRequest(
-            texts=[self._texts[place] for place in self.missing], options=self._options
-        )
+        """Return the request for the missing translations."""
+        texts = [self._texts[index] for index in self.missing]
+        return wire.BatchTranslateRequest(texts=texts, options=self._options)
 
     def take(self, response: wire.BatchTranslateResponse) -> None:
-        """What was answered is kept; or the error of the first text that was not, the lasting ones first."""
+        """Keep the translations of a response.
+
+        Raises:
+            TranslationError: The first text that failed; one that failed for good comes first.
+        """
         errors = []
-        for place, segment in zip(self.missing, response.segments, strict=True):
+        for index, segment in zip(self.missing, response.segments, strict=True):
             if segment.HasField("translation"):
-                self._found[place] = segment.translation
+                self._answers[index] = segment.translation
             else:
-                errors.append(_of_segment(self._texts[place], segment.error))
+                errors.append(_segment_failure(self._texts[index], segment.error))
         if errors:
             raise min(errors, key=lambda error: error.passes)
 
 
 def batches(texts: Sequence[str], options: wire.Options) -> Iterator[TextBatch]:
-    """As many texts as a message should have."""
+    """Divide texts into batches of one message each."""
     begin = characters = 0
-    for place, text in enumerate(texts):
-        full = place - begin == BATCH_TEXTS or characters + len(text) > BATCH_CHARACTERS
-        if full and place > begin:
-            yield TextBatch(texts[begin:place], options)
-            begin, characters = place, 0
+    for index, text in enumerate(texts):
+        full = index - begin == BATCH_TEXTS or characters + len(text) > BATCH_CHARACTERS
+        if full and index > begin:
+            yield TextBatch(texts[begin:index], options)
+            begin, characters = index, 0
         characters += len(text)
     if begin < len(texts):
         yield TextBatch(texts[begin:], options)
 
 
 def failure(error: Any) -> TranslationError:
-    """What a grpc.RpcError says."""
+    """Return the error of a grpc.RpcError."""
     field, retry_after = "", None
     status = from_call(error)
     for detail in status.details if status else ():
         if detail.Is(BadRequest.DESCRIPTOR):
-            wrong = BadRequest.FromString(detail.value)
-            field = wrong.field_violations[0].field if wrong.field_violations else ""
+            violations = BadRequest.FromString(detail.value).field_violations
+            field = violations[0].field if violations else ""
         elif detail.Is(RetryInfo.DESCRIPTOR):
             retry_after = RetryInfo.FromString(detail.value).retry_delay.ToTimedelta().total_seconds()
     return TranslationError(error.code(), error.details() or "", field, retry_after)
@@ -176,13 +191,13 @@ def _by_closing(error: BaseException) -> bool:
     match error:
         case TranslationError():
             return error.passes
-        case asyncio.CancelledError():  # of the call; or of the caller, which is none of our business
+        case asyncio.CancelledError():  # of the call; that of the caller's task passes
             task = asyncio.current_task()
             return task is None or not task.cancelling()
     return True  # a call by a channel that is closed
 
 
-def _of_segment(text: str, error: wire.SegmentError) -> TranslationError:
+def _segment_failure(text: str, error: wire.SegmentError) -> TranslationError:
     shown = text if len(text) <= 40 else f"{text[:40]}..."
     retry_after = error.retry_after if error.HasField("retry_after") else None
     return TranslationError(_CODES[error.code], f"{error.message} ({shown!r})", error.field, retry_after)

@@ -1,4 +1,4 @@
-"""How a client knows its server, and is known to it."""
+"""TLS of a client."""
 
 import os
 import ssl
@@ -15,17 +15,26 @@ File = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Tls:
-    """PEM files: of the authority behind the server's certificate, without it any that gRPC trusts; and the
-    client's own certificate and key, for a server that asks for them."""
+    """PEM files of an encrypted connection.
+
+    Attributes:
+        ca: Authority of the server's certificate; None is any that gRPC trusts.
+        certificate: The client's own certificate, for a server that requires one.
+        key: Its key.
+    """
 
     ca: File | None = None
     certificate: File | None = None
     key: File | None = None
 
     def credentials(self) -> grpc.ChannelCredentials:
-        """For a channel; UnusableError says which file is of no use."""
+        """Return the credentials of a channel.
+
+        Raises:
+            UnusableError: A file cannot be used.
+        """
         if (self.certificate is None) != (self.key is None):
-            raise UnusableError("a client's certificate and its key are needed together: give both, or none")
+            raise UnusableError("a client's certificate and its key go together; give both, or neither")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # which knows what is wrong with a file
         authorities = None if self.ca is None else load_authorities(context, Path(self.ca))
         if self.certificate is None or self.key is None:
@@ -35,7 +44,11 @@ class Tls:
 
 
 def credentials(tls: Tls | File | bool | None) -> grpc.ChannelCredentials | None:
-    """What a client was given: True, the file of an authority, or Tls. None is a channel in clear."""
+    """Return the credentials of a client's `tls` argument; None is no encryption.
+
+    Raises:
+        UnusableError: The argument, or a file, cannot be used.
+    """
     match tls:
         case None | False:
             return None
@@ -45,4 +58,4 @@ def credentials(tls: Tls | File | bool | None) -> grpc.ChannelCredentials | None
             return tls.credentials()
         case str() | os.PathLike():
             return Tls(tls).credentials()
-    raise UnusableError(f"tls is True, the file of an authority, or Tls(...); got {tls!r}")
+    raise UnusableError(f"tls must be True, the file of an authority, or Tls(...); got {tls!r}")

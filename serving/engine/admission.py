@@ -1,31 +1,41 @@
-"""How long answers take here, so that one that would come too late is refused, and not begun in vain."""
+"""Estimates of latency, so that a request that would miss its deadline is refused at once."""
 
-RECENT = 0.05  # what the last answer counts beside those before it
-LONG = 1.5  # times the usual: few answers take longer
+RECENT = 0.05  # weight of the last answer in the moving averages
+LONG = 1.5  # times the average: few answers take longer
 
 
 class LatencyEstimate:
-    """Of one batch, from those who leave it."""
+    """Estimates for one batch, from the requests that leave it."""
 
     def __init__(self) -> None:
-        self._usual = 0.0  # seconds in the batch for each token; 0 until somebody has left it
-        self._between = 0.0  # seconds from one who leaves to the next
+        self._seconds_per_token = 0.0  # in the batch; 0 until a request has left it
+        self._seconds_between = 0.0  # from one request that leaves to the next
 
     def left(self, seconds: float, rows: int, tokens: int, answered: bool = True) -> None:
-        """One of so many expected tokens was in it for so long, the last of so many rows.
+        """Record a request that leaves the batch.
 
-        Given up, its answer would have taken longer.
+        Args:
+            seconds: Its time in the batch.
+            rows: Rows of the batch at that time.
+            tokens: Expected length of its answer.
+            answered: Whether it was answered; otherwise its answer would have taken longer.
         """
-        if not answered and seconds <= self._usual * tokens:
+        if not answered and seconds <= self._seconds_per_token * tokens:
             return
-        weight = RECENT if self._usual else 1.0
-        self._usual += (seconds / tokens - self._usual) * weight
-        self._between += (seconds / rows - self._between) * weight
+        weight = RECENT if self._seconds_per_token else 1.0
+        self._seconds_per_token += (seconds / tokens - self._seconds_per_token) * weight
+        self._seconds_between += (seconds / rows - self._seconds_between) * weight
 
     def wait(self, ahead: int) -> float:
-        """Seconds until one begins before which so many others do."""
-        return self._between * ahead
+        """Return the seconds until a request begins that has `ahead` others before it."""
+        return self._seconds_between * ahead
 
     def in_time(self, wait: float, left: float, tokens: int) -> bool:
-        """Whether one of so many tokens that begins after so many seconds can be answered in what is left."""
-        return wait + LONG * self._usual * tokens <= left
+        """Return whether a request can be answered before its deadline.
+
+        Args:
+            wait: Seconds until it begins.
+            left: Seconds until the deadline.
+            tokens: Expected length of its answer.
+        """
+        return wait + LONG * self._seconds_per_token * tokens <= left

@@ -1,4 +1,4 @@
-"""attention.onnx of the versions: what was looked at to say an answer. One at a time, off the event loop.
+"""attention.onnx of the versions: the attention behind an answer, one at a time, off the event loop.
 
 S source length, T target length, H heads.
 """
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from keras_transformer.inference.alignment import aligned, alignment_layer
 from keras_transformer.inference.queue import QueueFullError
 
-MOST_WAITING = 1024  # sentences; as many as an engine's queue holds if nothing else is said
+MAX_WAITING = 1024  # sentences; the default of an engine's queue
 FLOAT_BYTES = 4
 
 Weights = NDArray[np.float32]
@@ -39,12 +39,12 @@ class Attended(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Of the weights in a message."""
+        """Bytes of the weights in a message."""
         return FLOAT_BYTES * (self.encoder.size + self.decoder.size + self.cross.size)
 
 
 class AttentionGraph:
-    """attention.onnx of a version: loaded when it is first asked, even if the directory is gone by then."""
+    """attention.onnx of a version, loaded at its first use, even if the directory is gone by then."""
 
     def __init__(self, path: Path) -> None:
         descriptor = os.open(path, os.O_RDONLY)
@@ -53,7 +53,12 @@ class AttentionGraph:
         self._session: Any = None
 
     def attended(self, source: Sequence[int], target: Sequence[int]) -> Attended:
-        """One at a time."""
+        """Return the attention of one answer.
+
+        Args:
+            source: ids of the source, with its end.
+            target: ids of the answer, with its end.
+        """
         if self._session is None:
             from keras_transformer.inference.backends.session import open_session  # noqa: PLC0415 (the library, when it is needed)
 
@@ -65,16 +70,20 @@ class AttentionGraph:
 
 
 class AttentionQueue:
-    """Who asks for it, one after the other: in one thread, which goes on where a caller does not wait."""
+    """Computes attention in one thread, one answer after the other."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "attention")
-        self._room = BoundedSemaphore(MOST_WAITING)
+        self._room = BoundedSemaphore(MAX_WAITING)
 
     async def __call__(self, graph: AttentionGraph, source: Sequence[int], target: Sequence[int]) -> Attended:
-        """Of a source and an answer, each with its end; or QueueFullError."""
+        """Return the attention of a source and its answer, each with its end.
+
+        Raises:
+            QueueFullError: MAX_WAITING others wait.
+        """
         if not self._room.acquire(blocking=False):
-            raise QueueFullError(f"{MOST_WAITING} sentences are waiting for attention")
-        found = self._thread.submit(graph.attended, source, target)
-        found.add_done_callback(lambda _: self._room.release())
-        return await asyncio.wrap_future(found)
+            raise QueueFullError(f"{MAX_WAITING:,} sentences are waiting for attention. Repeat it later.")
+        computed = self._thread.submit(graph.attended, source, target)
+        computed.add_done_callback(lambda _: self._room.release())
+        return await asyncio.wrap_future(computed)

@@ -1,4 +1,4 @@
-"""The thread that decodes: it takes requests from the queue, turns the batch, and tells who has ended."""
+"""The thread that decodes: it moves requests from the queue into the batch, and steps it."""
 
 import logging
 import threading
@@ -20,130 +20,166 @@ _logger = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
 
+NICENESS = 5  # of the engine's thread, so that the event loop can still refuse requests in time
+TOGETHER = 8  # a full batch waits until one row in TOGETHER is free, so that requests are encoded together
 WAITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 STEPS = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
-BEHIND = 5  # how much nicer the engine's thread is than the event loop's: what waits unheard comes too late
-TOGETHER = 8  # of a full batch one row in so many has to be free before the next come: they are read together
-
-
 class EngineStoppedError(RuntimeError):
-    """No request is taken any more."""
+    """The engine takes no more requests."""
 
 
 @dataclass
 class Counts:
-    """What the engine has done so far."""
+    """Counters of an engine since its start.
+
+    Attributes:
+        steps: steps of the decoder.
+        tokens: decoded tokens; divided by the steps, the mean number of rows.
+        ends: ended requests, by how they ended.
+        queue_seconds: from the submission of a request to its row.
+        first_token_seconds: from the submission to the first token.
+        step_seconds: duration of a step, encoding included.
+    """
 
     steps: int = 0
-    tokens: int = 0  # over all steps: with them, the mean number of rows
-    ends: Counter[End | None] = field(default_factory=Counter)  # of requests
-    queue_seconds: Histogram = field(default_factory=lambda: Histogram(WAITS))  # of those that came to a row
-    first_token_seconds: Histogram = field(
-        default_factory=lambda: Histogram(WAITS)
-    )  # the same, queue included
-    step_seconds: Histogram = field(
-        default_factory=lambda: Histogram(STEPS)
-    )  # what the rows wait for a token
+    tokens: int = 0
+    ends: Counter[End | None] = field(default_factory=Counter)
+    queue_seconds: Histogram = field(default_factory=lambda: Histogram(WAITS))
+    first_token_seconds: Histogram = field(default_factory=lambda: Histogram(WAITS))
+    step_seconds: Histogram = field(default_factory=lambda: Histogram(STEPS))
 
     @property
     def requests(self) -> int:
-        """That have ended."""
+        """Number of requests that have ended."""
         return self.ends.total()
 
 
 class Engine:
-    """One backend and its batch. submit, cancel and stop may come from any thread."""
+    """A backend, its batch and the queue before it. `submit`, `cancel` and `stop` may come from any thread.
+
+    Args:
+        backend: the runtime that decodes.
+        end_id: the token that ends a sentence.
+        max_waiting: requests that the queue holds.
+        prefill_tokens: source tokens that are encoded between two steps; one longer request may have more.
+        clock: the clock of all times and deadlines.
+    """
 
     def __init__(
         self,
         backend: Backend,
         end_id: int,
-        most_waiting: int = 1024,
+        max_waiting: int = 1024,
         prefill_tokens: int = 512,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`prefill_tokens`: so many source tokens are encoded between two steps at most, or one sentence."""
         self.counts = Counts()
+        self.max_waiting = max_waiting
         self._batch = Batch(backend, end_id)
-        self._queue = Queue(most_waiting)
+        self._queue = Queue(max_waiting)
         self._latency = LatencyEstimate()
         self._prefill_tokens = prefill_tokens
         self._together = max(1, backend.slots // TOGETHER)
         self._clock = clock
         self._changed = threading.Condition()
-        self._stopping: bool | None = None  # True: what was taken is finished first
+        self._stopping: bool | None = None  # True: the requests are finished first
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> Self:
-        """Begin to decode."""
+        """Start the thread, and return the engine."""
         self._thread.start()
         return self
 
     @property
     def alive(self) -> bool:
-        """Whether somebody decodes."""
+        """Whether the thread runs."""
         return self._thread.is_alive()
 
     @property
     def waiting(self) -> int:
-        """Requests in the queue."""
-        return len(self._queue)
+        """Number of requests in the queue."""
+        return len(self._queue.waiting)
 
     @property
     def running(self) -> int:
-        """Requests in the batch."""
+        """Number of requests in the batch."""
         return len(self._batch)
 
     @property
     def slots(self) -> int:
-        """Requests that the batch holds."""
+        """Number of rows of the batch."""
         return self._batch.backend.slots
 
-    @property
-    def most_waiting(self) -> int:
-        """What the queue holds."""
-        return self._queue.max_requests
-
     def submit(self, *requests: Request) -> None:
-        """Take all, or raise QueueFullError or EngineStoppedError; on_end comes once for each taken.
+        """Add requests to the queue: all, or none. `on_end` is called once for each that was added.
 
-        What could hardly be answered before its deadline is as if there were no room for it.
+        Raises:
+            QueueFullError: there is no room for all, or one would hardly be answered before its deadline.
+            EngineStoppedError: the engine takes no more requests.
         """
         with self._changed:
-            if self._stopping is not None or not self.alive:
+            if self._stopping is not None or not self._thread.is_alive():
                 raise EngineStoppedError("the engine takes no more requests")
-            for place, request in enumerate(requests):
-                self.check_room(request.priority, request.deadline, request.expected_tokens, place)
+            for index, request in enumerate(requests):
+                expected = min(len(request.source), request.max_tokens)
+                self.check_room(request.priority, request.deadline, expected, index)
             self._queue.put(*requests)
             now = self._clock()
             for request in requests:
                 request.submitted_at = now
             self._changed.notify()
 
-    def check_room(self, priority: int, deadline: float | None, tokens: int, others: int = 0) -> None:
-        """Raise what `submit` would, while little is spent on a request yet.
+    def check_room(self, priority: int, deadline: float | None, tokens: int = 1, others: int = 0) -> int:
+        """Refuse what `submit` would refuse, while little is spent on a request yet.
 
-        `tokens` are expected of it; `others` come with it.
+        Args:
+            priority: of the request.
+            deadline: of the request, by the engine's clock.
+            tokens: expected length of its answer.
+            others: requests that are submitted before it in the same call.
+
+        Returns:
+            How many requests are waiting.
+
+        Raises:
+            QueueFullError: as `submit`.
         """
-        waiting = self._queue.ahead_of(priority)
-        wait = self._latency.wait(waiting + others)
-        self._queue.check_room(others + 1, wait)
-        late = deadline is not None and not self._latency.in_time(wait, deadline - self._clock(), tokens)
-        if waiting >= self._together and late:  # fewer are no queue: they wait to be read together
-            raise QueueFullError(f"{waiting:,} requests are waiting, too many for the deadline", wait)
+        waiting = len(self._queue.waiting)
+        if waiting + others >= self.max_waiting:
+            raise self._queue.overflow(self._latency.wait(self._queue.ahead_of(priority) + others))
+        # fewer are no queue: they wait to be encoded together
+        if deadline is not None and waiting >= self._together:
+            ahead = self._queue.ahead_of(priority)
+            wait = self._latency.wait(ahead + others)
+            left = deadline - self._clock()
+            if ahead >= self._together and not self._latency.in_time(wait, left, tokens):
+                message = (
+                    f"{ahead:,} requests are waiting, too many for the deadline. Repeat the request later."
+                )
+                raise QueueFullError(message, wait)
+        return waiting
 
     def cancel(self, request: Request) -> None:
-        """Its room in the queue is free at once, its row within a step."""
+        """Give up a request. Its room in the queue is free at once, its rows within a step."""
         with self._changed:
             request.cancelled = True
             waited = self._queue.discard(request)
         if waited:
-            self._tell([request], End.CANCELLED)
+            request.end = End.CANCELLED
+            self._report([request])
 
     def stop(self, finish: bool = True, timeout: float | None = None) -> bool:
-        """Take nothing more; finish what was taken, or end it. -> whether the thread has ended by then."""
+        """Take no more requests.
+
+        Args:
+            finish: whether the requests that were submitted are finished first; otherwise they are STOPPED.
+            timeout: seconds to wait for the end of the thread.
+
+        Returns:
+            Whether the thread has ended.
+        """
         with self._changed:
             self._stopping = finish
             self._changed.notify()
@@ -151,7 +187,7 @@ class Engine:
         return not self.alive
 
     def _run(self) -> None:
-        give_way(BEHIND)
+        give_way(NICENESS)
         try:
             while self._wait():
                 self._turn()
@@ -161,82 +197,64 @@ class Engine:
             self._end_all()
 
     def _wait(self) -> bool:
-        """Until there is something to do. -> whether to go on."""
+        """Wait until there is something to do, and return whether to go on."""
         with self._changed:
-            while not self._queue and not self._batch and self._stopping is None:
+            while not self._queue.waiting and not self._batch.members and self._stopping is None:
                 self._changed.wait()
-            return self._stopping is None or (self._stopping and bool(self._queue or self._batch))
+            unfinished = self._queue.waiting or self._batch.members
+            return self._stopping is None or (self._stopping and bool(unfinished))
 
     def _turn(self) -> None:
-        now = self._clock()
-        chosen, lost = self._chosen(now)
+        """Admit requests for which there is room, decode the next token of all, and report who ended."""
+        now, batch = self._clock(), self._batch
+        with self._changed:
+            wanted = min(self._together, len(self._queue.waiting))
+            rows = batch.free if batch.free >= wanted or not batch.members else 0
+            chosen, lost = self._queue.take(rows, self._prefill_tokens, now)
         for request in chosen:
             request.admitted_at = now
-        self._tell(lost)
-        self._tell(self._batch.admit(chosen))
-        advanced, ended = self._batch.step(now)
-        self._measure(now, chosen, len(advanced))
+        failed = batch.admit(chosen)
+        if lost or failed:
+            self._report(lost + failed)
+        advanced, ended = batch.step(now)
+        self._measure(now, chosen, advanced, ended)
         for request in advanced:
             if request.on_token is not None:
                 request.on_token(request)
-        rows = len(ended) + self.running
-        for request in ended:
-            took = self._clock() - (now if request.admitted_at is None else request.admitted_at)
-            self._latency.left(took, rows, request.expected_tokens, request.end in (End.STOP, End.LENGTH))
-        self._tell(ended)
+        self._report(ended)
 
-    def _measure(self, began: float, chosen: list[Request], tokens: int) -> None:
+    def _measure(
+        self, began: float, chosen: list[Request], advanced: list[Request], ended: list[Request]
+    ) -> None:
+        """Record a turn in the counts and in the latency estimate."""
         now, counts = self._clock(), self.counts
         for request in chosen:
             counts.queue_seconds.observe(began - request.submitted_at)
             if request.tokens:
                 request.first_token_at = now
                 counts.first_token_seconds.observe(now - request.submitted_at)
-        if tokens:
+        if advanced:
             counts.steps += 1
-            counts.tokens += tokens
+            counts.tokens += len(advanced)
             counts.step_seconds.observe(now - began)
-
-    def _chosen(self, now: float) -> tuple[list[Request], list[Request]]:
-        """-> those that come into the batch, and those for which it is too late.
-
-        The most urgent comes with others of its length. Where many wait, it does not come alone.
-        """
-        chosen: list[Request] = []
-        lost: list[Request] = []
-        tokens = 0
-        with self._changed:
-            if self._batch and self._batch.free < min(self._together, len(self._queue)):
-                return chosen, lost
-            free = self._batch.free
-            while self._queue and free:
-                first = self._queue.first()
-                if (end := first.lost(now)) is not None:
-                    first.end = end
-                    lost.append(self._queue.take())
-                    continue
-                tokens += len(first.source)
-                if first.beam > free or (chosen and tokens > self._prefill_tokens):
-                    break
-                chosen.append(self._queue.take())
-                free -= first.beam
-                room = (self._prefill_tokens - tokens) // len(first.source)
-                alike = self._queue.take_alike(first, min(free // first.beam, room), now)
-                tokens += len(alike) * len(first.source)
-                free -= len(alike) * first.beam
-                chosen += alike
-        return chosen, lost
+        rows = len(ended) + len(self._batch.members)
+        for request in ended:
+            seconds = now - (began if request.admitted_at is None else request.admitted_at)
+            expected = min(len(request.source), request.max_tokens)
+            self._latency.left(seconds, rows, expected, request.end in (End.STOP, End.LENGTH))
 
     def _end_all(self) -> None:
+        """End all requests, as nothing decodes them any more."""
         with self._changed:
             self._stopping = False
-            waiting = [self._queue.take() for _ in range(len(self._queue))]
-        self._tell(self._batch.leave(End.STOPPED))
-        self._tell(waiting, End.STOPPED)
+            waiting = self._queue.clear()
+        for request in waiting:
+            request.end = End.STOPPED
+        self._report(self._batch.leave(End.STOPPED) + waiting)
 
-    def _tell(self, requests: list[Request], end: End | None = None) -> None:
+    def _report(self, requests: list[Request]) -> None:
+        """Count requests that have ended, and notify their callers."""
         for request in requests:
-            request.end = end or request.end
             self.counts.ends[request.end] += 1
             if request.on_end is not None:
                 request.on_end(request)

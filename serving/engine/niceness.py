@@ -1,4 +1,4 @@
-"""Who of a process' threads goes first, where they do not have a core each."""
+"""Priorities of threads that share a core."""
 
 import os
 import sys
@@ -8,7 +8,11 @@ LOWEST = 19
 
 
 def give_way(by: int) -> None:
-    """This thread is nicer by so much from now on, where threads have a nice value of their own."""
+    """Raise the nice value of the current thread, where threads have their own.
+
+    Args:
+        by: The increment.
+    """
     if sys.platform == "linux":
-        own = threading.get_native_id()
-        os.setpriority(os.PRIO_PROCESS, own, min(LOWEST, os.getpriority(os.PRIO_PROCESS, own) + by))
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, min(LOWEST, os.getpriority(os.PRIO_PROCESS, thread) + by))

@@ -1,4 +1,4 @@
-"""How often a measure came to how much: cheap enough for the engine's thread, read from any other."""
+"""Histograms that are cheap enough for the engine's thread, and are read from any other."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -6,7 +6,11 @@ from itertools import accumulate
 
 
 class Histogram:
-    """One thread observes. `bounds`: the largest value that each bucket but the last one takes."""
+    """A histogram. One thread observes; any thread reads.
+
+    Args:
+        bounds: Upper bounds of all buckets but the last one, which has none.
+    """
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds = bounds
@@ -14,10 +18,10 @@ class Histogram:
         self._counts = [0] * (len(bounds) + 1)
 
     def observe(self, value: float) -> None:
-        """Once."""
+        """Record one observation."""
         self._counts[bisect_left(self.bounds, value)] += 1
         self.sum += value
 
     def cumulative(self) -> list[int]:
-        """For each bound the values up to it; behind them all there are."""
+        """Return for each bound the number of values up to it, and last the number of all."""
         return list(accumulate(self._counts))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractContextManager, aclosing
+from contextlib import aclosing
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ import grpc
 from google.protobuf.message import Message
 
 from serving.api.context import CallContext
-from serving.api.dispatcher import Dispatcher
+from serving.api.gate import Gate
 from serving.api.service import TranslationService
 from serving.errors import Refusal, RefusedError
 from serving.v1 import translation_pb2 as wire
@@ -24,21 +24,24 @@ Method = Callable[[Request, CallContext], Answer]
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
-def handlers(service: TranslationService, dispatcher: Dispatcher) -> grpc.GenericRpcHandler:
+def handlers(service: TranslationService, gate: Gate) -> grpc.GenericRpcHandler:
     """Return the handlers of all RPCs.
 
     They parse the messages: gRPC itself would report a damaged one as UNKNOWN, with Python's own words.
-    """
 
-    def call(name: str, context: Context) -> AbstractContextManager[CallContext]:
-        return dispatcher.call(name, "grpc", context.time_remaining(), _traceparent(context))
+    Args:
+        service: What answers.
+        gate: What every call passes before.
+    """
 
     def one(name: str, kind: type[Request], method: Method[Request, Awaitable[Message]]) -> Any:
         async def handle(message: bytes, context: Context) -> Message:
             try:
-                with call(name, context) as own:
-                    return await method(kind.FromString(message), own)
+                headers = context.invocation_metadata() or ()
+                with gate.call(name, "grpc", context.time_remaining(), headers) as call:
+                    return await method(kind.FromString(message), call)
             except RefusedError as error:
+                await gate.released()
                 return await abort(context, error.refusal)
 
         return grpc.unary_unary_rpc_method_handler(handle, response_serializer=_bytes)
@@ -46,11 +49,13 @@ def handlers(service: TranslationService, dispatcher: Dispatcher) -> grpc.Generi
     def many(name: str, kind: type[Request], method: Method[Request, AsyncGenerator[Message, None]]) -> Any:
         async def handle(message: bytes, context: Context) -> None:
             try:
-                with call(name, context) as own:
-                    async with aclosing(method(kind.FromString(message), own)) as responses:
+                headers = context.invocation_metadata() or ()
+                with gate.call(name, "grpc", context.time_remaining(), headers) as call:
+                    async with aclosing(method(kind.FromString(message), call)) as responses:
                         async for response in responses:
                             await _write(context, response)
             except RefusedError as error:
+                await gate.released()
                 await abort(context, error.refusal)
 
         return grpc.unary_stream_rpc_method_handler(handle, response_serializer=_bytes)
@@ -74,13 +79,6 @@ async def _write(context: Context, message: Message) -> None:
         await context.write(message)
     except grpc.aio.InternalError as error:  # the caller has gone while it did not read
         raise asyncio.CancelledError from error
-
-
-def _traceparent(context: Context) -> str:
-    for name, value in context.invocation_metadata() or ():
-        if name == "traceparent":
-            return str(value)
-    return ""
 
 
 async def abort(context: Context, refused: Refusal) -> Any:

@@ -1,24 +1,31 @@
-"""The HTTP side as aiohttp has it: who is let in, and where to."""
+"""The aiohttp application: middleware and routes."""
 
 from collections.abc import Callable
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from serving.api.dispatcher import Dispatcher
+from serving.api.gate import Gate
 from serving.api.intake import Intake
 from serving.api.service import TranslationService
 from serving.http.hosts import Hosts
-from serving.http.middleware import Accepts, dress, only_called, only_own_pages, only_with_token, tell
+from serving.http.middleware import (
+    Accepts,
+    add_headers,
+    check_host,
+    check_origin,
+    check_token,
+    report_errors,
+)
 from serving.http.routes import Routes
-from serving.http.static_page import page, table
+from serving.http.static_page import page_files, page_routes
 from serving.limits import Limits
 from serving.observability.metrics import Metrics
 
 
 def application(
     service: TranslationService,
-    dispatcher: Dispatcher,
+    gate: Gate,
     metrics: Metrics,
     limits: Limits,
     intake: Intake,
@@ -26,13 +33,24 @@ def application(
     hosts: Hosts,
     accepts: Accepts | None = None,
 ) -> web.Application:
-    """`accepts`: whether Authorization headers are good; None asks nobody for one."""
-    files = page()
-    guards: list[Middleware] = [tell, only_called(hosts), only_own_pages]
+    """Return the application.
+
+    Args:
+        service: What answers.
+        gate: What every call passes before.
+        metrics: What /metrics returns.
+        limits: Limits of a request.
+        intake: Bounds the bodies that arrive at the same time.
+        healthy: Whether the server is healthy.
+        hosts: Accepted Host headers.
+        accepts: Whether Authorization headers are valid; None needs no token.
+    """
+    files = page_files()
+    middlewares: list[Middleware] = [report_errors, check_host(hosts), check_origin]
     if accepts is not None:
-        guards.append(only_with_token(accepts, files))
-    made = web.Application(middlewares=guards, client_max_size=limits.message_bytes)
-    made.on_response_prepare.append(dress)
-    made.add_routes(Routes(service, dispatcher, metrics, limits, intake, healthy).table())
-    made.add_routes(table(files))
+        middlewares.append(check_token(accepts, files))
+    made = web.Application(middlewares=middlewares, client_max_size=limits.message_bytes)
+    made.on_response_prepare.append(add_headers)
+    made.add_routes(Routes(service, gate, metrics, limits, intake, healthy).table())
+    made.add_routes(page_routes(files))
     return made

@@ -1,4 +1,4 @@
-"""By which names a server may be called: a defence against DNS rebinding.
+"""The names of a server that a Host header may have: a defence against DNS rebinding.
 
 A page of another site can point its own name at this machine. The browser then sends that name as Host, and
 takes the answers for the page's own.
@@ -21,23 +21,23 @@ class Hosts:
     Args:
         address: Where the server listens. On loopback only loopback names are accepted, elsewhere all names
             unless some are given.
-        names: Names that are accepted besides.
+        names: Further names that are accepted.
     """
 
     address: str
     names: Collection[str] = ()
 
     def accepts(self, header: str | None) -> bool:
-        """Return whether this is the server's name, with any port.
+        """Return whether a Host header has a name of the server, with any port.
 
-        An address is no name that could point elsewhere: away from loopback every address is accepted, as
-        the health checks of Kubernetes send it.
+        An address cannot be pointed elsewhere, as a name can: away from loopback every address is accepted,
+        as the health checks of Kubernetes send it.
         """
         local = is_loopback(self.address)
-        found = _HOST.fullmatch(header or "")
-        if not found:
+        match = _HOST.fullmatch(header or "")
+        if not match:
             return False
-        name = found[1].strip("[]").lower().removesuffix(".")
+        name = match[1].strip("[]").lower().removesuffix(".")
         if is_loopback(name) or name.endswith(".localhost") or name in self.names:
             return True
         return not local and (not self.names or _is_address(name))

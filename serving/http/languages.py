@@ -1,72 +1,38 @@
 """Which languages there are, what they are called, and which model translates between two of them."""
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from serving.errors import InvalidError
 from serving.registry.registry import Registry
 from serving.registry.served_version import ServedVersion
 
-NAMES = {
-    "ar": "Arabic",
-    "bg": "Bulgarian",
-    "ca": "Catalan",
-    "cs": "Czech",
-    "da": "Danish",
-    "de": "German",
-    "el": "Greek",
-    "en": "English",
-    "es": "Spanish",
-    "et": "Estonian",
-    "eu": "Basque",
-    "fa": "Persian",
-    "fi": "Finnish",
-    "fr": "French",
-    "ga": "Irish",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "hr": "Croatian",
-    "hu": "Hungarian",
-    "id": "Indonesian",
-    "is": "Icelandic",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "lt": "Lithuanian",
-    "lv": "Latvian",
-    "nb": "Norwegian Bokmål",
-    "nl": "Dutch",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sk": "Slovak",
-    "sl": "Slovenian",
-    "sr": "Serbian",
-    "sv": "Swedish",
-    "th": "Thai",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "vi": "Vietnamese",
-    "zh": "Chinese",
-}
+
+@cache
+def _names() -> Mapping[str, str]:
+    """Return the English names of languages by code. Reading them takes tens of milliseconds."""
+    from babel import Locale  # noqa: PLC0415
+
+    return Locale("en").languages
 
 
 def languages(models: Registry) -> list[dict[str, Any]]:
     """As LibreTranslate lists them; a model of which nobody has said its languages is in none."""
     targets: dict[str, set[str]] = {}
-    for model in _defaults(models, models.names):
+    for model in models.defaults.values():
         source, target = _pair(model)
         if source and target:
             targets.setdefault(source, set()).add(target)
     return [
-        {"code": code, "name": NAMES.get(code, code), "targets": sorted(found)}
+        {"code": code, "name": _names().get(code.replace("-", "_"), code), "targets": sorted(found)}
         for code, found in sorted(targets.items())
     ]
 
 
 def choose(models: Registry, source: str, target: str, name: str, version: int) -> ServedVersion:
     """The one that is named, or the only one between these languages; an empty language is any."""
-    there = [models.find(name, version)] if name else _defaults(models, models.answering())
+    there = [models.find(name, version)] if name else models.available()
     found = [model for model in there if source in ("", _pair(model)[0]) and target in ("", _pair(model)[1])]
     if not found:
         pairs = ", ".join(
@@ -84,10 +50,6 @@ def choose(models: Registry, source: str, target: str, name: str, version: int) 
     if len(found) > 1:
         raise InvalidError("model", f"there are several, name one: {', '.join(each.name for each in found)}")
     return found[0] if name else models.find(found[0].name, version)
-
-
-def _defaults(models: Registry, names: list[str]) -> list[ServedVersion]:
-    return [models.default(name) for name in names]
 
 
 def _pair(model: ServedVersion) -> tuple[str, str]:

@@ -1,10 +1,11 @@
-"""Where the HTTP side listens, and how it goes."""
+"""The listener of the HTTP side: its connections, and its shutdown."""
 
 import asyncio
 import logging
+import select
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
@@ -18,24 +19,41 @@ _logger = logging.getLogger(__name__)
 
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
-LAST_WORDS = 1.0  # seconds in which answers still leave
-WINDOW = 2**14  # bytes of a body that its sender may send before it is read
+CLOSING = 1.0  # seconds in which answers are still sent
+WINDOW = 2**14  # bytes of a body that are received before it is read
 BACKLOG = 32  # connections that are accepted at once; descriptors.RESERVE has room for them
-IDLE = 75.0  # seconds that a connection may be without a request
+IDLE = 75.0  # seconds after which a connection without a request is closed
 
 
 class Site:
-    """start, stop: in one event loop."""
+    """A listener for an application. `start`, `leave`, `refuse`, `stop`: in this order, in one event loop.
+
+    Args:
+        application: The application.
+        max_connections: Open connections, at most.
+    """
 
     def __init__(self, application: web.Application, max_connections: int) -> None:
-        application.on_response_prepare.append(self._dress)
+        application.on_response_prepare.append(self._close_if_leaving)
         self._leaving = False
-        self._runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=LAST_WORDS)
+        self._runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=CLOSING)
         self._connections = _Connections(max_connections)
         self._listening: asyncio.Server | None = None
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
-        """-> the port; 0 has become one that was free."""
+        """Listen.
+
+        Args:
+            host: The address.
+            port: 0 is one that is free.
+            tls: The context of encrypted connections; None is no encryption.
+
+        Returns:
+            The port.
+
+        Raises:
+            OSError: The address cannot be used.
+        """
         await self._runner.setup()
         loop = asyncio.get_running_loop()
         options: dict[str, Any] = {
@@ -53,41 +71,56 @@ class Site:
             )
         except OSError as error:
             raise OSError(
-                f"{in_address(host)}:{port} cannot be listened at: it is taken, or none of this machine; "
-                "choose another --http-port, or none"
+                f"cannot listen at {in_address(host)}:{port}: the port is in use, or the address is not one "
+                "of this machine; choose another --http-port, or none"
             ) from error
         return int(self._listening.sockets[0].getsockname()[1])
 
     def leave(self) -> None:
-        """From now on each answer is the last one of its connection, and says so."""
+        """Close each connection after its next answer, with the header that says so."""
         self._leaving = True
 
-    def refuse(self) -> None:
-        """Take no new connections."""
-        if self._listening is not None:
-            self._listening.close()
+    async def refuse(self, patience: float) -> None:
+        """Accept the connections that the kernel holds already, so that they are answered, and no more.
+
+        Args:
+            patience: Seconds for that, as others may come all the time.
+        """
+        if self._listening is None:
+            return
+        waiting = select.poll()
+        for socket in self._listening.sockets:
+            waiting.register(socket, select.POLLIN)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while waiting.poll(0):
+                    await asyncio.sleep(0)  # asyncio accepts them
+        for socket in self._listening.sockets:
+            asyncio.get_running_loop().remove_reader(socket)
+        await asyncio.sleep(0)  # asyncio makes the transports of those that it has accepted
+        self._listening.close()
 
     async def stop(self) -> None:
-        """End; those who are answered have LAST_WORDS."""
-        self.refuse()
+        """Close all connections; answers that are being sent have CLOSING seconds."""
+        await self.refuse(0)
         await self._runner.cleanup()
 
-    async def _dress(self, request: web.Request, response: web.StreamResponse) -> None:
+    async def _close_if_leaving(self, request: web.Request, response: web.StreamResponse) -> None:
         if self._leaving:
             response.force_close()
             response.headers["Connection"] = "close"
 
 
 def _strict(handle: Handle) -> Handle:
-    """Refuse what the parser takes and HTTP/1.1 does not have; nothing of the request is repeated."""
+    """Refuse what the parser accepts and HTTP/1.1 does not; the refusal repeats nothing of the request."""
 
     async def checked(request: web.BaseRequest) -> web.StreamResponse:
         if request.version not in (HttpVersion10, HttpVersion11):
-            return _refused(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "HTTP/1.1 is spoken here")
+            return _refused(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "the HTTP version must be 1.1 or 1.0")
         if request.version == HttpVersion10 and "Transfer-Encoding" in request.headers:
-            return _refused(HTTPStatus.BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding")
+            return _refused(HTTPStatus.BAD_REQUEST, "Transfer-Encoding needs HTTP/1.1")
         if request.headers.get("Expect", "100-continue").lower() != "100-continue":
-            return _refused(HTTPStatus.EXPECTATION_FAILED, "Expect may be 100-continue alone")
+            return _refused(HTTPStatus.EXPECTATION_FAILED, "Expect must be 100-continue")
         with cast(_Connection, request.protocol).answering():
             return await handle(request)
 
@@ -101,7 +134,7 @@ def _refused(status: int, message: str) -> web.Response:
 
 
 class _Connections:
-    """The open connections of a site, a bounded number: the one that is idle for longest makes room."""
+    """The open connections of a site, a bounded number: a new one replaces the longest idle one."""
 
     def __init__(self, max_connections: int) -> None:
         self._max = max_connections
@@ -109,10 +142,10 @@ class _Connections:
         self._full = False
 
     def add(self, connection: "_Connection") -> bool:
-        """Return whether there is room for it."""
+        """Add a connection, and return whether there is room for it."""
         if len(self._open) >= self._max:
             self._warn()
-            idle = next((each for each in self._open if not each.busy), None)
+            idle = next((other for other in self._open if not other.busy), None)
             if idle is None:
                 return False
             self.remove(idle)
@@ -121,13 +154,13 @@ class _Connections:
         return True
 
     def remove(self, connection: "_Connection") -> None:
-        """Forget one that is closed, or about to be."""
+        """Remove a connection that is closed, or about to be."""
         self._open.pop(connection, None)
         if len(self._open) < self._max // 2:
             self._full = False
 
     def used(self, connection: "_Connection") -> None:
-        """Move it behind the others."""
+        """Move a connection behind the others."""
         if connection in self._open:
             del self._open[connection]
             self._open[connection] = None
@@ -136,14 +169,14 @@ class _Connections:
         if not self._full:
             self._full = True
             _logger.warning(
-                "all %d HTTP connections are taken, and idle ones are closed for new ones: "
-                "raise the limit of open files (ulimit -n)",
+                "all %d HTTP connections are in use; idle ones are closed for new ones. "
+                "Raise the limit of open files (ulimit -n).",
                 self._max,
             )
 
 
 class _Connection(web.RequestHandler):
-    """What is no HTTP at all is told as all errors are, and its bytes are in no log."""
+    """A connection that answers malformed HTTP as all other errors, and does not log it."""
 
     __slots__ = ("_connections", "busy")
 
@@ -178,4 +211,4 @@ class _Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        return _refused(status, "this is not HTTP as it should be")
+        return _refused(status, "malformed HTTP request")

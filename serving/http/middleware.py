@@ -1,4 +1,4 @@
-"""What every answer has, and who is turned away at once: foreign pages, and those without a token."""
+"""Headers and errors of every answer, and the checks before each request: host, origin, token."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ from serving.http.hosts import Hosts
 
 _logger = logging.getLogger(__name__)
 
-Accepts = Callable[..., bool]  # whether these values of Authorization headers are good
+Accepts = Callable[..., bool]  # of the values of all Authorization headers
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 HEADERS = {
@@ -38,36 +38,36 @@ STATUS: Mapping[int, int] = {
     Code.DEADLINE_EXCEEDED: 504,
 }
 WITHOUT_TOKEN = frozenset({"/healthz"})
-PLACES = "GET /, /languages, /models, /healthz, /metrics; POST /translate, /translate/stream, /attention"
+ROUTES = "GET /, /languages, /models, /healthz, /metrics; POST /translate, /translate/stream, /attention"
 
-_SAID = {
-    404: f"there is nothing at this address; there is {PLACES}",
-    405: f"this address does not take that method; there is {PLACES}",
+_MESSAGES = {
+    404: f"no such path; the paths are {ROUTES}",
+    405: f"method not allowed for this path; allowed are {ROUTES}",
 }
 
 
 def failed(status: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
-    """As all errors are told."""
+    """Return an error as JSON."""
     text = json.dumps({"error": message}, ensure_ascii=False)
     return web.Response(status=status, text=text, content_type="application/json", headers=headers)
 
 
-def refused(told: Refusal) -> web.Response:
-    """As gRPC tells it, by the status of HTTP."""
-    status, headers = STATUS[told.code], {}
+def refused(refusal: Refusal) -> web.Response:
+    """Return a refusal with the HTTP status of its code."""
+    status, headers = STATUS[refusal.code], {}
     if status in (429, 503):
-        headers["Retry-After"] = str(math.ceil(told.retry_after or 1))
-    return failed(status, told.message, headers)
+        headers["Retry-After"] = str(math.ceil(refusal.retry_after or 1))
+    return failed(status, refusal.message, headers)
 
 
-async def dress(request: web.BaseRequest, response: web.StreamResponse) -> None:
-    """With HEADERS, before it leaves."""
+async def add_headers(request: web.BaseRequest, response: web.StreamResponse) -> None:
+    """Add HEADERS to an answer."""
     response.headers.update(HEADERS)
 
 
 @web.middleware
-async def tell(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every error is JSON; only what nobody expects is 500, and nothing is told of it but in the log."""
+async def report_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer every error as JSON. An unexpected one is 500; its details are in the log only."""
     try:
         return await handler(request)
     except RefusedError as error:
@@ -76,52 +76,59 @@ async def tell(request: web.Request, handler: Handler) -> web.StreamResponse:
         allowed = error.headers.get("Allow")
         return failed(
             error.status,
-            _SAID.get(error.status) or error.text or error.reason,
+            _MESSAGES.get(error.status) or error.text or error.reason,
             {"Allow": allowed} if allowed else None,
         )
     except Exception:
-        _logger.exception("a request failed")
-        return failed(HTTPStatus.INTERNAL_SERVER_ERROR, "the server failed at this request")
+        _logger.exception("unexpected error in a request")
+        return failed(
+            HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the log of the server has the details"
+        )
 
 
 @web.middleware
-async def only_own_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """A browser says whose page it is that posts."""
+async def check_origin(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse what a page of another origin posts."""
     origin = request.headers.get("Origin")
-    if request.method == "POST" and origin is not None and _place(origin) != request.host.lower():
-        return failed(HTTPStatus.FORBIDDEN, "pages of other origins may not post here")
+    if request.method == "POST" and origin is not None and _host(origin) != request.host.lower():
+        return failed(HTTPStatus.FORBIDDEN, "the Origin of a POST must be this server")
     return await handler(request)
 
 
-def _place(origin: str) -> str | None:
+def _host(origin: str) -> str | None:
     try:
         return urlsplit(origin).netloc
-    except ValueError:  # it is no address: nobody's page
+    except ValueError:  # not a URL
         return None
 
 
-def only_called(hosts: Hosts) -> Middleware:
-    """Refuse requests that call the server by a name that is not its own, but for the health."""
+def check_host(hosts: Hosts) -> Middleware:
+    """Return a middleware that refuses requests whose Host is not the server's; the health is open to all."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.path in WITHOUT_TOKEN or hosts.accepts(request.headers.get("Host")):
             return await handler(request)
-        message = "this server has another name: use its address, or start it with --allowed-hosts NAME"
+        message = "unknown Host. Use the server's address, or start it with --allowed-hosts NAME."
         return failed(HTTPStatus.MISDIRECTED_REQUEST, message)
 
     return check
 
 
-def only_with_token(accepts: Accepts, page: Collection[str]) -> Middleware:
-    """Whoever asks for more than the health, and the addresses of the page, which asks for a token itself."""
+def check_token(accepts: Accepts, page: Collection[str]) -> Middleware:
+    """Return a middleware that refuses requests without a valid token.
+
+    Args:
+        accepts: Whether the Authorization headers of a request are valid.
+        page: Paths of the page, which need no token: the page sends one with its own requests.
+    """
     open_to_all = WITHOUT_TOKEN.union(page)
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.path not in open_to_all and not accepts(*request.headers.getall("Authorization", ())):
-            said = "an access token is needed: send the header `Authorization: Bearer TOKEN`"
-            return failed(HTTPStatus.UNAUTHORIZED, said, {"WWW-Authenticate": "Bearer"})
+            message = "missing or unknown bearer token. Send the header `Authorization: Bearer TOKEN`."
+            return failed(HTTPStatus.UNAUTHORIZED, message, {"WWW-Authenticate": "Bearer"})
         return await handler(request)
 
     return check

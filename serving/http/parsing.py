@@ -1,4 +1,4 @@
-"""What is posted: bounded in size and time; JSON or, for LibreTranslate's clients, a form."""
+"""Bodies of requests, bounded in size and time: JSON or, for LibreTranslate's clients, a form."""
 
 import asyncio
 import re
@@ -21,17 +21,26 @@ LARGE_FORM = 2**16  # bytes: to read so many takes less than a few milliseconds
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 FIELDS = ("q", "source", "target", "format", "model", "version")
 UNUSED = ("api_key", "alternatives")  # LibreTranslate's clients send them; they change nothing here
-MOST_VERSION = 2**64 - 1
-UNKNOWN = f"it has fields that are unknown; there are {', '.join(FIELDS)}"
-EXPECTED = {"q": "it must be a string, or a list of such", "version": "it must be a number from 0"}
+MAX_VERSION = 2**64 - 1
+UNKNOWN = f"body has an unknown field; the fields are {', '.join(FIELDS)}"
+EXPECTED = {"q": "a string, or a list of strings", "version": f"a whole number from 0 to {MAX_VERSION}"}
 
 
 @dataclass(frozen=True)
-class Asking:
-    """Texts to translate, from and to which language, and by whom; empty: not said."""
+class TextRequest:
+    """Texts to translate, with optional languages and model.
+
+    Attributes:
+        texts: The texts.
+        several: Whether they came as a list.
+        source: Language code; empty is any.
+        target: Language code; empty is any.
+        model: Name; empty is any.
+        version: Number; 0 is the default.
+    """
 
     texts: list[str]
-    several: bool  # whether they came as a list
+    several: bool
     source: str
     target: str
     model: str
@@ -39,9 +48,13 @@ class Asking:
 
     @property
     def text(self) -> str:
-        """Where there can be but one."""
+        """The only text.
+
+        Raises:
+            InvalidError: The texts came as a list.
+        """
         if self.several:
-            raise InvalidError("q", "one text is taken here, and no list")
+            raise InvalidError("q", "q must be a string here; got a list")
         return self.texts[0]
 
 
@@ -62,13 +75,22 @@ _DECODER = msgspec.json.Decoder(_Fields)
 _WRONG_FIELD = re.compile(r"`\$\.(\w+)")  # in the decoder's message
 
 
-async def body(request: web.Request, kinds: tuple[str, ...], intake: Intake) -> bytes:
-    """Read all of a body, under the bounds of the intake."""
+async def read_body(request: web.Request, kinds: tuple[str, ...], intake: Intake) -> bytes:
+    """Read all of a body, under the bounds of the intake.
+
+    Args:
+        request: The request.
+        kinds: Allowed content types.
+        intake: Bounds what arrives at the same time.
+
+    Raises:
+        web.HTTPException: The body has another type, is compressed, too large or too slow.
+        RefusedError: Too many messages arrive.
+    """
     if request.content_type not in kinds:
-        said = f"the body must be {' or '.join(kinds)}, and its Content-Type must say so"
-        raise web.HTTPUnsupportedMediaType(text=said)
+        raise web.HTTPUnsupportedMediaType(text=f"Content-Type must be {' or '.join(kinds)}")
     if request.headers.get("Content-Encoding", "identity") != "identity":
-        raise web.HTTPUnsupportedMediaType(text="the body must not be compressed")
+        raise web.HTTPUnsupportedMediaType(text="Content-Encoding must be identity: no compression")
     max_size = min(request.client_max_size, MAX_FORM_BYTES if request.content_type == FORM else MAX_BYTES)
     peer = str(request.transport.get_extra_info("peername")) if request.transport else ""
     try:
@@ -81,88 +103,102 @@ async def body(request: web.Request, kinds: tuple[str, ...], intake: Intake) -> 
             raise
         raise web.HTTPRequestTimeout(text=error.refusal.message) from None
     except web.HTTPRequestEntityTooLarge:
-        text = f"the body has more than the {max_size:,} bytes that are taken: divide it"
+        text = f"the body is too large; the limit is {max_size:,} bytes. Split it into several requests."
         raise web.HTTPRequestEntityTooLarge(max_size=max_size, text=text) from None
 
 
-async def asking(content: bytes, kind: str, limits: Limits) -> Asking:
-    """What it asks for, or an InvalidError that names the field."""
+async def parse(content: bytes, kind: str, limits: Limits) -> TextRequest:
+    """Parse a body.
+
+    Args:
+        content: The body.
+        kind: Its content type.
+        limits: Limits of a request.
+
+    Raises:
+        InvalidError: The body is malformed, or a field is missing or invalid.
+    """
     if kind == JSON or len(content) <= LARGE_FORM:
-        return _asking(content, kind, limits)
-    return await asyncio.to_thread(_asking, content, kind, limits)  # others have their turn meanwhile
+        return _parse(content, kind, limits)
+    return await asyncio.to_thread(_parse, content, kind, limits)  # other requests go on meanwhile
 
 
-def _asking(content: bytes, kind: str, limits: Limits) -> Asking:
-    fields = _of_json(content) if kind == JSON else _of_form(content, limits.segments)
+def _parse(content: bytes, kind: str, limits: Limits) -> TextRequest:
+    fields = _parse_json(content) if kind == JSON else _parse_form(content, limits.segments)
     if not {*FIELDS, *UNUSED}.issuperset(fields):
         raise InvalidError("body", UNKNOWN)
     if "q" not in fields:
-        raise InvalidError("q", "it is missing: the text to translate")
-    if _word(fields, "format") not in ("", "text"):
-        raise InvalidError("format", 'it must be "text": html is not translated')
+        raise InvalidError("q", "q is missing; send the text to translate")
+    if _string(fields, "format") not in ("", "text"):
+        raise InvalidError("format", 'format must be "text"; HTML is not supported')
     q = fields["q"]
     if isinstance(q, list):
-        limits.check_segments(len(q))  # before each of them is looked at
+        limits.check_segments(len(q))  # before its items are read
     source, target = (_language(fields, name) for name in ("source", "target"))
-    return Asking(
+    return TextRequest(
         q if isinstance(q, list) else [q],
         isinstance(q, list),
         "" if source == "auto" else source,
         target,
-        _word(fields, "model"),
+        _string(fields, "model"),
         _number(fields.get("version", 0)),
     )
 
 
-def _of_json(content: bytes) -> Mapping[str, Any]:
+def _parse_json(content: bytes) -> Mapping[str, Any]:
     try:
         fields = _DECODER.decode(content)
     except msgspec.ValidationError as error:
-        field = _WRONG_FIELD.search(str(error))
-        if field is None:
+        match = _WRONG_FIELD.search(str(error))
+        if match is None:
             unknown = "unknown field" in str(error)
-            raise InvalidError("body", UNKNOWN if unknown else "it must be a JSON object") from None
-        raise InvalidError(field[1], EXPECTED.get(field[1], "it must be a string")) from None
+            raise InvalidError("body", UNKNOWN if unknown else "body must be a JSON object") from None
+        raise _unexpected(match[1]) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise InvalidError("body", "it is not JSON of valid Unicode") from None
+        raise InvalidError("body", "body must be JSON in UTF-8") from None
     return {name: value for name in FIELDS if (value := getattr(fields, name)) is not msgspec.UNSET}
 
 
-def _of_form(content: bytes, segments: int) -> Mapping[str, Any]:
+def _parse_form(content: bytes, segments: int) -> Mapping[str, Any]:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        raise InvalidError("body", "it must be UTF-8") from None
-    most = segments + len({*FIELDS, *UNUSED} - {"q"})
+        raise InvalidError("body", "body must be UTF-8") from None
+    max_fields = segments + len({*FIELDS, *UNUSED} - {"q"})
     try:
-        found = parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=most)
+        fields = parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=max_fields)
     except UnicodeDecodeError:
-        raise InvalidError("body", "its fields must be UTF-8") from None
+        raise InvalidError("body", "the fields of the body must be UTF-8") from None
     except ValueError:
         raise InvalidError(
             "body",
-            f"it has {text.count('&') + 1:,} fields, and {most:,} are taken, {segments:,} of them q: "
-            "send several batches",
+            f"body has {text.count('&') + 1:,} fields; the limit is {max_fields:,}, {segments:,} of them q. "
+            "Send several batches.",
         ) from None
-    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+    return {name: values if len(values) > 1 else values[0] for name, values in fields.items()}
 
 
-def _word(fields: Mapping[str, Any], name: str) -> str:
-    word = fields.get(name, "")
-    if not isinstance(word, str):  # a form that has it twice
-        raise InvalidError(name, "it must be a string")
-    return word
+def _string(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name, "")
+    if not isinstance(value, str):  # a form that has it twice
+        raise _unexpected(name)
+    return value
 
 
 def _language(fields: Mapping[str, Any], name: str) -> str:
-    code = _word(fields, name)
-    check_name(name, code, "a language's code")
+    code = _string(fields, name)
+    check_name(name, code, "the code of a language")
     return code
 
 
 def _number(value: object) -> int:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 20:
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_VERSION:
-        raise InvalidError("version", "it must be a number from 0")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_VERSION:
+        raise _unexpected("version")
     return value
+
+
+def _unexpected(name: str) -> InvalidError:
+    """Return the error of a field of another type."""
+    return InvalidError(name, f"{name} must be {EXPECTED.get(name, 'a string')}")

@@ -9,13 +9,13 @@ from typing import Any
 from aiohttp import web
 
 from serving.api.context import CallContext
-from serving.api.dispatcher import Dispatcher
+from serving.api.gate import Gate
 from serving.api.intake import Intake
 from serving.api.service import TranslationService
 from serving.errors import Refusal, RefusedError
 from serving.http import serializers
 from serving.http.languages import choose, languages
-from serving.http.parsing import FORM, JSON, Asking, asking, body
+from serving.http.parsing import FORM, JSON, TextRequest, parse, read_body
 from serving.http.sse import Events
 from serving.limits import Limits
 from serving.observability.metrics import CONTENT_TYPE, Metrics
@@ -25,26 +25,26 @@ SECONDS = 60.0  # that a request may take once its body is there
 
 
 class Routes:
-    """Requests pass the dispatcher. Health and metrics do not, since they must not wait."""
+    """Requests pass the gate. Health and metrics do not, since they must not wait."""
 
     def __init__(
         self,
         service: TranslationService,
-        dispatcher: Dispatcher,
+        gate: Gate,
         metrics: Metrics,
         limits: Limits,
         intake: Intake,
         healthy: Callable[[], bool],
     ) -> None:
         self._service = service
-        self._dispatcher = dispatcher
+        self._gate = gate
         self._metrics = metrics
         self._limits = limits
         self._intake = intake
         self._healthy = healthy
 
     def table(self) -> list[web.RouteDef]:
-        """All of them; the page's own are in serving.http.static_page."""
+        """Return the routes; those of the page are in serving.http.static_page."""
         return [
             web.get("/languages", self.languages),
             web.get("/models", self.models),
@@ -56,51 +56,51 @@ class Routes:
         ]
 
     async def languages(self, request: web.Request) -> web.Response:
-        """As LibreTranslate has it."""
+        """Answer GET /languages, as LibreTranslate does."""
         async with self._call(request, "ListModels"):
             return _json(languages(self._service.models))
 
     async def models(self, request: web.Request) -> web.Response:
-        """ListModels, and what to try."""
+        """Answer GET /models: ListModels, with corpus and examples of each version."""
         async with self._call(request, "ListModels") as context:
             found = await self._service.list_models(wire.ListModelsRequest(), context)
             return _json(serializers.models(found, self._service.models))
 
     async def health(self, request: web.Request) -> web.Response:
-        """As grpc.health.v1 says it."""
+        """Answer GET /healthz, as grpc.health.v1 does."""
         if self._healthy():
             return _json({"status": "serving"})
         return _json({"status": "not serving"}, status=503)
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """For Prometheus."""
+        """Answer GET /metrics, in the text format of Prometheus."""
         return web.Response(body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
     async def translate(self, request: web.Request) -> web.Response:
-        """As LibreTranslate has it: of several texts all, or the error of the first that has one."""
-        content = await body(request, (JSON, FORM), self._intake)
+        """Answer POST /translate, as LibreTranslate does: all texts, or the first error."""
+        content = await read_body(request, (JSON, FORM), self._intake)
         async with self._call(request, "Translate") as context:
-            asked = await asking(content, request.content_type, self._limits)
-            options = self._options(asked)
-            if not asked.several:
-                message = wire.TranslateRequest(text=asked.text, options=options)
+            parsed = await parse(content, request.content_type, self._limits)
+            options = self._options(parsed)
+            if not parsed.several:
+                message = wire.TranslateRequest(text=parsed.text, options=options)
                 return _json(
                     serializers.translated((await self._service.translate(message, context)).translation)
                 )
             context.method = "BatchTranslate"
-            batch = wire.BatchTranslateRequest(texts=asked.texts, options=options)
+            batch = wire.BatchTranslateRequest(texts=parsed.texts, options=options)
             found = await self._service.batch_translate(batch, context)
             texts = [_text(place, segment) for place, segment in enumerate(found.segments)]
             return _json({"translatedText": texts, "model": options.model, "version": options.version})
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events. What is refused before the first has a status of its own."""
-        content = await body(request, (JSON,), self._intake)
+        """Answer POST /translate/stream with server-sent events; an error before the first is a status."""
+        content = await read_body(request, (JSON,), self._intake)
         events = Events(request)
         try:
             async with self._call(request, "StreamTranslate") as context:
-                asked = await asking(content, request.content_type, self._limits)
-                message = wire.StreamTranslateRequest(text=asked.text, options=self._options(asked))
+                parsed = await parse(content, request.content_type, self._limits)
+                message = wire.StreamTranslateRequest(text=parsed.text, options=self._options(parsed))
                 async with aclosing(self._service.stream_translate(message, context)) as answers:
                     async for each in answers:
                         if each.text:
@@ -114,24 +114,23 @@ class Routes:
         return events.response
 
     async def attention(self, request: web.Request) -> web.Response:
-        """All the weights behind one translation."""
-        content = await body(request, (JSON,), self._intake)
+        """Answer POST /attention: all attention weights behind one translation."""
+        content = await read_body(request, (JSON,), self._intake)
         async with self._call(request, "Attend") as context:
-            asked = await asking(content, request.content_type, self._limits)
-            message = wire.AttendRequest(text=asked.text, options=self._options(asked))
+            parsed = await parse(content, request.content_type, self._limits)
+            message = wire.AttendRequest(text=parsed.text, options=self._options(parsed))
             found = await self._service.attend(message, context)
             text = await asyncio.to_thread(serializers.attended, found)
             return web.Response(text=text, content_type=JSON)
 
     @asynccontextmanager
     async def _call(self, request: web.Request, method: str) -> AsyncIterator[CallContext]:
-        traceparent = request.headers.get("traceparent", "")
-        with self._dispatcher.call(method, "http", SECONDS, traceparent) as context:
+        with self._gate.call(method, "http", SECONDS, request.headers.items()) as context:
             async with asyncio.timeout(SECONDS):
                 yield context
 
-    def _options(self, asked: Asking) -> wire.Options:
-        model = choose(self._service.models, asked.source, asked.target, asked.model, asked.version)
+    def _options(self, parsed: TextRequest) -> wire.Options:
+        model = choose(self._service.models, parsed.source, parsed.target, parsed.model, parsed.version)
         return wire.Options(model=model.name, version=model.version)
 
 

@@ -1,4 +1,4 @@
-"""Messages of the service as JSON has them."""
+"""Messages of the service as JSON."""
 
 import json
 from collections.abc import Iterator

@@ -1,53 +1,32 @@
-"""The page at /, and what it is made of: read once, so that no address ever becomes a path."""
+"""The page at /, and the files that it is made of."""
 
-import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from importlib.resources import files
-from pathlib import PurePath
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 
 from aiohttp import web
 
-FOLDER = files("serving") / "web"
-KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-START = "index.html"
+import keras_transformer
+
+PAGE = Path(__file__).parents[1] / "web"
+#: What the page shares with the pages that `keras-transformer` writes.
+VIEWER = Path(keras_transformer.__file__).parent / "viz" / "viewer"
+TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+INDEX = "index.html"
 
 
-@dataclass(frozen=True)
-class File:
-    """One, as it is sent."""
-
-    content: bytes
-    kind: str
-
-    @property
-    def tag(self) -> str:
-        """What changes with the content."""
-        return hashlib.sha256(self.content).hexdigest()[:16]
-
-    async def sent(self, request: web.Request) -> web.Response:
-        """Whole, unless the browser has it already; it asks each time."""
-        known = any(each.value in (self.tag, "*") for each in request.if_none_match or ())
-        response = web.Response(status=304) if known else web.Response(body=self.content)
-        if not known:
-            response.content_type, response.charset = self.kind, "utf-8"
-        response.etag = self.tag
-        response.headers["Cache-Control"] = "no-cache"
-        return response
+def page_files() -> Mapping[str, Path]:
+    """Return each file of the page by its address, so that no address of a request ever becomes a path."""
+    files = [path for folder in (PAGE, VIEWER) for path in folder.iterdir() if path.suffix in TYPES]
+    return {"/" if path.name == INDEX else f"/static/{path.name}": path for path in files}
 
 
-def page() -> Mapping[str, File]:
-    """By their addresses."""
-    return dict(_found())
+def page_routes(files: Mapping[str, Path]) -> list[web.RouteDef]:
+    """Return a route for each file, and no other."""
+    return [web.get(address, partial(_send, path)) for address, path in files.items()]
 
 
-def table(page: Mapping[str, File]) -> list[web.RouteDef]:
-    """Each at its own address, and nothing beside them."""
-    return [web.get(address, file.sent) for address, file in page.items()]
-
-
-def _found() -> Iterator[tuple[str, File]]:
-    for each in FOLDER.iterdir():
-        kind = KINDS.get(PurePath(each.name).suffix)
-        if kind is not None:
-            yield "/" if each.name == START else f"/static/{each.name}", File(each.read_bytes(), kind)
+async def _send(path: Path, request: web.Request) -> web.FileResponse:
+    """Send a file; a browser that has it asks each time whether it has changed."""
+    content_type = f"{TYPES[path.suffix]}; charset=utf-8"
+    return web.FileResponse(path, headers={"Content-Type": content_type, "Cache-Control": "no-cache"})

@@ -1,4 +1,4 @@
-"""A line of the log for each request that is over: who answered, how, and how long it took."""
+"""A line of the log for each call that is over: which version answered, how, and how long it took."""
 
 import logging
 from typing import Any
@@ -11,7 +11,7 @@ _logger = logging.getLogger("serving.access")  # users filter by this name
 
 
 def log(call: CallContext) -> None:
-    """At INFO. The text and what was made of it are never in it."""
+    """Log a call at INFO, without its text and its translation."""
     if not _logger.isEnabledFor(logging.INFO):
         return
     facts: dict[str, Any] = {

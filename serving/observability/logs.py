@@ -1,4 +1,4 @@
-"""How the server's log looks: for people, or a JSON object a line for machines."""
+"""Formats of the server's log: text for people, or a JSON object a line for machines."""
 
 import json
 import logging
@@ -8,12 +8,12 @@ from typing import Any
 from keras_transformer.text.visible import visible_line
 
 LEVELS = ("debug", "info", "warning", "error")
-USUAL_LEVEL = {"text": "warning", "json": "info"}  # a terminal stays calm; machines get a line a request
+DEFAULT_LEVEL = {"text": "warning", "json": "info"}  # info has a line for each request
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class Text(logging.Formatter):
-    """For people: a record is one line, and what follows it of an exception is indented."""
+    """A format for people: a record is one line, and an exception is indented below it."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
         return visible_line(super().formatMessage(record))
@@ -23,10 +23,10 @@ class Text(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """JSON. What a record has as `facts` become keys beside the usual ones."""
+    """A format for machines: JSON, with the `facts` of a record as keys."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Return one line."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -40,7 +40,12 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(kind: str, level: str | None) -> None:
-    """All of the process, to stderr; no level is the one that is usual for the kind."""
+    """Send the log of the process to stderr.
+
+    Args:
+        kind: "text" or "json".
+        level: Lowest level; None is the default of the kind.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if kind == "json" else Text(TEXT))
-    logging.basicConfig(handlers=[handler], level=(level or USUAL_LEVEL[kind]).upper())
+    logging.basicConfig(handlers=[handler], level=(level or DEFAULT_LEVEL[kind]).upper())

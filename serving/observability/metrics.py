@@ -1,4 +1,4 @@
-"""What Prometheus reads: requests are counted as they end, the engines are looked at when somebody asks."""
+"""Metrics for Prometheus: requests are counted as they end, engines are read when metrics are requested."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -21,7 +21,11 @@ _VERSION = ("model", "version")
 
 
 class Metrics:
-    """A registry of its own, so that two servers in a process do not count for each other."""
+    """The metrics of one server.
+
+    Args:
+        models: Returns the models of the server.
+    """
 
     def __init__(self, models: Callable[[], Registry]) -> None:
         self._registry = CollectorRegistry()
@@ -50,19 +54,19 @@ class Metrics:
         self._registry.register(_Versions(models))
 
     def count(self, call: CallContext) -> None:
-        """One that is over."""
+        """Count a call that is over."""
         self._requests_of(call.method, call.protocol, Code.Name(call.code)).inc()
         self._seconds_of(call.method, call.protocol).observe(call.seconds)
         for code, number in call.segments.items():
             self._segments_of(call.protocol, Code.Name(code)).inc(number)
 
     def text(self) -> bytes:
-        """In CONTENT_TYPE. Nothing is locked that an engine needs."""
+        """Return all metrics in CONTENT_TYPE, without a lock that an engine needs."""
         return generate_latest(self._registry)
 
 
 class _Versions(Collector):
-    """The state of every version at that moment."""
+    """Collects the current state of every version."""
 
     def __init__(self, models: Callable[[], Registry]) -> None:
         self._models = models
@@ -75,12 +79,12 @@ class _Versions(Collector):
             "version_default",
             "1: it answers who names no version.",
             serving,
-            lambda model: float(models.find(model.name, 0) is model),
+            lambda model: float(models.defaults[model.name] is model),
         )
         refused = GaugeMetricFamily("translation_version_refused", "1: it is not served.", labels=_VERSION)
         for name, versions in listed(models):
-            for number, each in versions:
-                if isinstance(each, str):
+            for number, version in versions:
+                if isinstance(version, str):
                     refused.add_metric((name, str(number)), 1)
         yield refused
         yield _gauge("queue_depth", "Sentences that wait for a row.", serving, lambda m: m.engine.waiting)
@@ -112,29 +116,29 @@ class _Versions(Collector):
 def _gauge(
     name: str, meaning: str, serving: list[ServedVersion], value: Callable[[ServedVersion], float]
 ) -> GaugeMetricFamily:
-    found = GaugeMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
+    family = GaugeMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
     for model in serving:
-        found.add_metric(_labels(model), value(model))
-    return found
+        family.add_metric(_labels(model), value(model))
+    return family
 
 
 def _count(
     name: str, meaning: str, serving: list[ServedVersion], value: Callable[[ServedVersion], float]
 ) -> CounterMetricFamily:
-    found = CounterMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
+    family = CounterMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
     for model in serving:
-        found.add_metric(_labels(model), value(model))
-    return found
+        family.add_metric(_labels(model), value(model))
+    return family
 
 
 def _ends(serving: list[ServedVersion]) -> CounterMetricFamily:
-    found = CounterMetricFamily(
+    family = CounterMetricFamily(
         "translation_sentences", "Sentences that have ended, and how.", labels=(*_VERSION, "end")
     )
     for model in serving:
         for end in End:
-            found.add_metric((*_labels(model), end.name.lower()), model.engine.counts.ends[end])
-    return found
+            family.add_metric((*_labels(model), end.name.lower()), model.engine.counts.ends[end])
+    return family
 
 
 def _histogram(
@@ -143,12 +147,13 @@ def _histogram(
     serving: list[ServedVersion],
     value: Callable[[ServedVersion], statistics.Histogram],
 ) -> HistogramMetricFamily:
-    found = HistogramMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
+    family = HistogramMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
     for model in serving:
-        each = value(model)
-        bounds = [*(str(bound) for bound in each.bounds), "+Inf"]
-        found.add_metric(_labels(model), list(zip(bounds, each.cumulative(), strict=True)), each.sum)
-    return found
+        histogram = value(model)
+        bounds = [*(str(bound) for bound in histogram.bounds), "+Inf"]
+        buckets = list(zip(bounds, histogram.cumulative(), strict=True))
+        family.add_metric(_labels(model), buckets, histogram.sum)
+    return family
 
 
 def _labels(model: ServedVersion) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""OpenTelemetry: a span of each request, sent where its own variables say; nothing is loaded before."""
+"""OpenTelemetry: a span of each call, configured by its own environment variables, loaded only then."""
 
 import os
 import time
@@ -22,11 +22,15 @@ _OWN_FAULTS = (Code.UNKNOWN, Code.DEADLINE_EXCEEDED, Code.INTERNAL, Code.UNAVAIL
 
 
 class TracesError(ValueError):
-    """Traces were asked for, and cannot be had: why, and what to do."""
+    """Traces are configured, and cannot be sent."""
 
 
 class Traces:
-    """Spans are made when their request is over, and sent from a thread of the library's own."""
+    """Records spans of calls that are over; a thread of the library sends them.
+
+    Args:
+        provider: The provider of the tracer.
+    """
 
     def __init__(self, provider: "TracerProvider") -> None:
         from opentelemetry.trace.propagation.tracecontext import (  # noqa: PLC0415
@@ -37,8 +41,8 @@ class Traces:
         self._tracer = provider.get_tracer(__name__)
         self._callers = TraceContextTextMapPropagator()
 
-    def tell(self, call: CallContext) -> None:
-        """A span of it, in its caller's trace if that has said which; nothing of its text."""
+    def record(self, call: CallContext) -> None:
+        """Record a span of the call, in its caller's trace if the call names one; never the text."""
         from opentelemetry.context import Context  # noqa: PLC0415
         from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415
 
@@ -54,7 +58,7 @@ class Traces:
             {"rpc.method": call.method, "network.protocol.name": call.protocol},
             start_time=at(call.arrived_at),
         )
-        call.trace_id = f"{span.get_span_context().trace_id:032x}"
+        call.span_trace_id = f"{span.get_span_context().trace_id:032x}"
         span.set_attribute("translation.code", Code.Name(call.code))
         if call.code in _OWN_FAULTS:
             span.set_status(Status(StatusCode.ERROR))
@@ -73,36 +77,40 @@ class Traces:
         span.end(at(call.arrived_at + call.seconds))
 
     def close(self) -> None:
-        """What is not sent yet is; takes as long as OTEL_BSP_EXPORT_TIMEOUT lets it."""
+        """Send the remaining spans, within OTEL_BSP_EXPORT_TIMEOUT."""
         self._provider.shutdown()
 
 
 def traces() -> Traces | None:
-    """None unless the environment asks for them."""
-    if not _asked():
+    """Return traces if the environment configures them.
+
+    Raises:
+        TracesError: They cannot be sent.
+    """
+    if not _configured():
         return None
     for name in PROTOCOLS:
         if os.environ.get(name, "grpc") != "grpc":
-            raise TracesError(f"{name} must be grpc, which is what is spoken here; got {os.environ[name]}")
+            raise TracesError(f"{name} must be grpc, the only supported protocol; got {os.environ[name]}")
     missing = [
         name for name in NEEDED if find_spec(name.partition(".")[0]) is None or find_spec(name) is None
     ]
     if missing:
         raise TracesError(
-            f"the environment asks for traces, which need {' and '.join(missing)}: install the package from "
-            f"its clone with its extra `traces`, or say {EXPORTER}=none"
+            f"the environment configures traces, which need {' and '.join(missing)}; "
+            f"install the package from its clone with its extra `traces`, or set {EXPORTER}=none"
         )
-    return _sent()
+    return _open()
 
 
-def _asked() -> bool:
+def _configured() -> bool:
     exporter = os.environ.get(EXPORTER, "")
     if exporter not in ("", "otlp", "none"):
         raise TracesError(f"{EXPORTER} must be otlp or none; got {exporter}")
     return exporter == "otlp" or (not exporter and any(os.environ.get(name) for name in ENDPOINTS))
 
 
-def _sent() -> Traces:
+def _open() -> Traces:
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource  # noqa: PLC0415
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What lies on the disk: NAME/VERSION directories, the pins beside them, and how they are opened."""
+"""Versions on the disk: NAME/VERSION directories, the pins beside them, and how they are opened."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -9,22 +9,30 @@ from export.artifact.checksums import TooManyEntriesError, entries, open_regular
 from export.artifact.manifest import VersionError, looks_exported, open_version
 from serving.registry.registry import Registry
 from serving.registry.served_version import EngineSettings, ModelError, ServedVersion, load_model
-from serving.registry.trial import reason, try_version
+from serving.registry.trial import TrialKilledError, reason, try_version
 
 _logger = logging.getLogger(__name__)
 
-PIN = "default"  # NAME/default holds the number of the version that is to be the default
-PIN_BYTES = 64  # of it that are read
-NUMBERS = 2**64  # of versions: what the wire can carry
+PIN = "default"  # NAME/default holds the number of the version that should be the default
+PIN_BYTES = 64  # that are read of it
+NUMBERS = 2**64  # versions are below it, as the wire has 64 bits
 
 Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 class VersionLocation:
-    """Where a version lies, what it is called, and by what a change of it is known."""
+    """A version on the disk.
+
+    Args:
+        path: Its directory. It may lead through links: once they lead elsewhere, the version has changed.
+        name: Name of the model.
+        version: Number of the version.
+
+    Attributes:
+        stamp: Changes with the files.
+    """
 
     def __init__(self, path: Path, name: str, version: int) -> None:
-        """The path may be a link, or lead through some: once they lead elsewhere the version has changed."""
         self.directory = path.resolve()
         self.name = name
         self.version = version
@@ -32,120 +40,146 @@ class VersionLocation:
 
 
 class Scan(NamedTuple):
-    """A look at a root."""
+    """The content of a root directory.
 
-    places: list[VersionLocation]
-    pins: dict[str, str]  # what is in the files, which may be anything
-    troubles: list[str]  # what is passed over, and why
+    Attributes:
+        versions: The versions, by name and number.
+        pins: The content of the pin files, which may be anything.
+        problems: What is ignored, and why.
+    """
+
+    versions: list[VersionLocation]
+    pins: dict[str, str]
+    problems: list[str]
 
 
-def look(root: Path) -> Scan:
-    """NAME/VERSION directories, or the one that the root is itself; or an OSError: nobody knows."""
+class TemporaryRefusal(str):
+    """The reason of a refusal that may pass by itself, so that the version is tried again later."""
+
+
+def scan(root: Path) -> Scan:
+    """Return the NAME/VERSION directories of a root, or the version that the root is itself.
+
+    Raises:
+        OSError: The root cannot be read.
+    """
     if looks_exported(root):
-        place = _alone(root.resolve())
-        return Scan([place], {}, []) if place.name.isprintable() else Scan([], {}, [_unprintable(place.name)])
-    seen = Scan([], {}, [])
+        only = _alone(root.resolve())
+        return Scan([only], {}, []) if only.name.isprintable() else Scan([], {}, [_unprintable(only.name)])
+    result = Scan([], {}, [])
     for folder in sorted(root.iterdir()):
         if folder.name.startswith("."):
             continue
         if not folder.name.isprintable():
-            seen.troubles.append(_unprintable(folder.name))
+            result.problems.append(_unprintable(folder.name))
             continue
         try:
             for path in sorted(folder.iterdir()):
                 if is_number(path.name) and path.is_dir():
-                    seen.places.append(VersionLocation(path, folder.name, int(path.name)))
+                    result.versions.append(VersionLocation(path, folder.name, int(path.name)))
                 elif path.name == PIN and path.is_file():
-                    seen.pins[folder.name] = _text(path)
+                    result.pins[folder.name] = _text(path)
                 elif _counts(path.name) and path.is_dir():
-                    seen.troubles.append(_too_large(f"{folder.name}/{path.name}"))
+                    result.problems.append(_too_large(f"{folder.name}/{path.name}"))
         except (NotADirectoryError, FileNotFoundError, PermissionError):
-            continue  # a file, or gone by now, or nobody's business, as lost+found
-    return seen
+            continue  # a file, or gone by now, or not ours, as lost+found
+    result.versions.sort(key=lambda location: (location.name, location.version))
+    return result
 
 
-def places(root: Path) -> list[VersionLocation]:
-    """All that a server can start with."""
-    found = look(root) if root.is_dir() else Scan([], {}, [])
-    if not found.places:
-        lines = "".join(f"\n  {trouble}" for trouble in found.troubles)
+def find_versions(root: Path) -> list[VersionLocation]:
+    """Return the versions that a server can start with.
+
+    Raises:
+        ModelError: There is none.
+    """
+    result = scan(root) if root.is_dir() else Scan([], {}, [])
+    if not result.versions:
+        lines = "".join(f"\n  {problem}" for problem in result.problems)
         raise ModelError(
-            f"{root} has no models: name a directory that `keras-transformer export` wrote, "
-            f"or one that holds NAME/VERSION directories of such{lines}"
+            f"{root} has no models; name a directory that `keras-transformer export` wrote, "
+            f"or one that holds such directories as NAME/VERSION{lines}"
         )
-    return found.places
+    return result.versions
 
 
-def opened(place: VersionLocation, settings: EngineSettings) -> ServedVersion | str:
+def open_checked(location: VersionLocation, settings: EngineSettings) -> ServedVersion | str:
     """Open a version that passes its trial, up to the start of its engine.
 
     Args:
-        place: where the version lies.
-        settings: how it is decoded, and the limits of its trial.
+        location: The version.
+        settings: How it is decoded, and the limits of its trial.
 
     Returns:
-        The model, or why the version is refused: a line for everyone.
+        The model, or why the version is refused, in a line that everyone may read.
     """
     try:
-        passed = try_version(place.directory, settings)
-        version = open_version(place.directory)
+        passed = try_version(location.directory, settings)
+        version = open_version(location.directory)
         if version.manifest.digest != passed:
             raise ModelError("it changed while it was opened; it is tried again once it stays the same")
-        return load_model(place.name, place.version, version, settings)
+        return load_model(location.name, location.version, version, settings)
     except (VersionError, ModelError, OSError) as error:
-        why = reason(error, place.directory)
-        _logger.error("%s %d in %s is refused: %s", place.name, place.version, place.directory, why)
-        return why
+        why = reason(error, location.directory)
+        _logger.error("%s %d in %s is refused: %s", location.name, location.version, location.directory, why)
+        return TemporaryRefusal(why) if isinstance(error, TrialKilledError) else why
     except Exception:
-        _logger.exception("%s %d is refused: it could not be opened", place.name, place.version)
-        return "it could not be opened: the log says why"
+        _logger.exception("%s %d is refused: it could not be opened", location.name, location.version)
+        return "it could not be opened; see the log of the server"
 
 
-def open_models(found: Sequence[VersionLocation], settings: EngineSettings) -> Registry:
-    """One bad version keeps no other from serving; with no good one there is nothing to serve."""
+def open_models(versions: Sequence[VersionLocation], settings: EngineSettings) -> Registry:
+    """Open versions and start their engines. Versions that are refused do not affect the others.
+
+    Raises:
+        ModelError: Every version was refused.
+    """
     models = Registry([])
-    for place in found:
-        model = opened(place, settings)
+    for location in versions:
+        model = open_checked(location, settings)
         if isinstance(model, str):
-            models.refused[place.name, place.version] = model
+            models.refused[location.name, location.version] = model
         else:
             model.engine.start()
-            models.serving.append(model)
+            models.add(model)
     if not models.serving:
         reasons = "".join(
             f"\n  {name} {version}: {why}" for (name, version), why in sorted(models.refused.items())
         )
-        raise ModelError(f"there is nothing to serve, every version was refused:{reasons}")
+        raise ModelError(f"nothing to serve: every version was refused:{reasons}")
     return models
 
 
 def is_number(name: str) -> bool:
-    """Whether a directory of this name is a version."""
+    """Return whether a directory of this name is a version."""
     return _counts(name) and int(name) < NUMBERS
 
 
 def _counts(name: str) -> bool:
-    """1, 2, 3, and so on."""
+    """Return whether a name is 1, 2, 3, and so on."""
     return name.isascii() and name.isdecimal() and name == str(int(name)) and int(name) > 0
 
 
 def _too_large(name: str) -> str:
-    return f"{name} is passed over: the number of a version must be below {NUMBERS}; give it a lower one"
+    return f"{name} is ignored: the number of a version must be below {NUMBERS}; give it a lower one"
 
 
 def _unprintable(name: str) -> str:
-    return f"{name!a} is passed over: the name of a model must have printable characters only; rename it"
+    return f"{name!a} is ignored: the name of a model must have printable characters only; rename it"
 
 
 def _alone(directory: Path) -> VersionLocation:
-    """A root that is a version: NAME/VERSION, or any name: then it is version 1 of that name."""
+    """Return a root that is a version: NAME/VERSION, or version 1 of any other name."""
     if is_number(directory.name):
         return VersionLocation(directory, directory.parent.name, int(directory.name))
     return VersionLocation(directory, directory.name, 1)
 
 
 def _stamp(directory: Path) -> Stamp:
-    """Of a directory with more files than a version has: none, so that it is opened, and refused, once."""
+    """Return what changes with the files; nothing for a directory with more files than a version has.
+
+    Such a directory is opened, and refused, once.
+    """
     try:
         return tuple(sorted(_files(directory)))
     except TooManyEntriesError:
@@ -153,12 +187,12 @@ def _stamp(directory: Path) -> Stamp:
 
 
 def _files(directory: Path) -> Iterator[tuple[str, int, int, int]]:
-    """Every file with what tells it from another that was put in its place."""
+    """Yield every file with what distinguishes it from another in its place."""
     for entry in entries(directory):
         try:
             if not entry.is_dir():
-                found = entry.stat()
-                yield entry.path, found.st_ino, found.st_mtime_ns, found.st_size
+                status = entry.stat()
+                yield entry.path, status.st_ino, status.st_mtime_ns, status.st_size
         except OSError:
             yield entry.path, 0, 0, 0
 

@@ -1,92 +1,135 @@
-"""All that a server answers with: versions that serve, those that were refused, and what is the default."""
+"""The models of a server: the versions that serve, those that were refused, and which are the defaults."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from serving.errors import ClosedError, InvalidError, UnknownModelError
 from serving.limits import check_name
 from serving.registry.served_version import ServedVersion
 
+Key = tuple[str, int]
+
 
 @dataclass
 class Registry:
-    """Each version has an engine of its own. Changed in the event loop alone."""
+    """The versions of a server, each with an engine of its own. Changed in the event loop alone.
+
+    Attributes:
+        serving: The versions that new requests can find; changed by `add` and `remove`.
+        refused: Why the others are refused, by name and version.
+        pins: The version that should be the default of a name; changed by `pin`.
+        leaving: Versions that new requests do not find, and others still use.
+        defaults: The default version of each name that serves, in the order of the names.
+    """
 
     serving: list[ServedVersion]
-    refused: dict[tuple[str, int], str] = field(default_factory=dict)  # and why
-    pins: dict[str, int] = field(default_factory=dict)  # the default that somebody wants for a name
-    leaving: list[ServedVersion] = field(default_factory=list)  # nobody new finds them
+    refused: dict[Key, str] = field(default_factory=dict)
+    pins: Mapping[str, int] = field(default_factory=dict)
+    leaving: list[ServedVersion] = field(default_factory=list)
+    defaults: dict[str, ServedVersion] = field(init=False)
+    _index: dict[Key, ServedVersion] = field(init=False)
 
-    @property
-    def names(self) -> list[str]:
-        """Of those that answer."""
-        return sorted({model.name for model in self.serving})
-
-    def answering(self) -> list[str]:
-        """The same, where somebody must be there to answer; or ClosedError."""
-        if not self.serving:
-            raise ClosedError("no model is served at the moment: repeat it later")
-        return self.names
+    def __post_init__(self) -> None:
+        self._update()
 
     @property
     def healthy(self) -> bool:
-        """Whether there is something to answer with, and every default does."""
-        return bool(self.serving) and all(self.default(name).engine.alive for name in self.names)
-
-    def versions(self, name: str) -> list[ServedVersion]:
-        """From the lowest to the highest."""
-        return sorted((model for model in self.serving if model.name == name), key=lambda each: each.version)
-
-    def default(self, name: str) -> ServedVersion:
-        """Of a name that answers: the pinned version, if it is there, or else the highest."""
-        return self._default(self.versions(name))
+        """Whether a version serves, and the engines of all defaults run."""
+        return bool(self.defaults) and all(model.engine.alive for model in self.defaults.values())
 
     def find(self, name: str, version: int) -> ServedVersion:
-        """No name is the only one there is, version 0 the default."""
-        check_name("options.model", name, "a model's name")
-        names = self.answering()
-        if not name and len(names) > 1:
-            raise InvalidError("options.model", f"there are several models, name one: {', '.join(names)}")
-        found = self.versions(name or names[0])
-        if not found:
-            raise UnknownModelError(f"there is no model {name!r}; there is {', '.join(names)}")
-        if not version:
-            return self._default(found)
-        for model in found:
-            if model.version == version:
-                return model
-        there = ", ".join(str(model.version) for model in found)
-        refused = "; it was refused" if (found[0].name, version) in self.refused else ""
-        raise UnknownModelError(f"{found[0].name} has no version {version}, it has {there}{refused}")
+        """Return a version that serves.
 
-    def _default(self, versions: list[ServedVersion]) -> ServedVersion:
-        pinned = self.pins.get(versions[0].name)
-        return next((model for model in versions if model.version == pinned), versions[-1])
+        Args:
+            name: Of the model; empty is the only one.
+            version: Its number; 0 is the default.
+
+        Raises:
+            ClosedError: No model is served at the moment.
+            InvalidError: There are several models and no name, or the name is too long.
+            UnknownModelError: There is no such model or version.
+        """
+        model = self._index.get((name, version))
+        if model is None:
+            self._refuse(name, version)
+        return model
+
+    def available(self) -> list[ServedVersion]:
+        """Return the default version of each model.
+
+        Raises:
+            ClosedError: No model is served at the moment.
+        """
+        if not self.defaults:
+            raise ClosedError("no model is served at the moment. Repeat the request later.")
+        return list(self.defaults.values())
 
     def add(self, model: ServedVersion) -> ServedVersion | None:
-        """From now on requests find it. -> the one of the same number that leaves for it."""
+        """Let new requests find a version.
+
+        Returns:
+            The version of the same number that leaves for it, if there is one.
+        """
         self.refused.pop((model.name, model.version), None)
         former = self.remove(model.name, model.version)
         self.serving.append(model)
+        self._update()
         return former
 
     def remove(self, name: str, version: int) -> ServedVersion | None:
-        """Requests do not find it any more. -> the one that leaves once those that have found it are done."""
-        for model in self.serving:
-            if (model.name, model.version) == (name, version):
-                self.serving.remove(model)
-                self.leaving.append(model)
-                return model
-        return None
+        """Hide a version from new requests.
+
+        Returns:
+            The version, which leaves once the requests that use it are done.
+        """
+        model = self._index.get((name, version))
+        if model is not None:
+            self.serving.remove(model)
+            self.leaving.append(model)
+            self._update()
+        return model
+
+    def pin(self, pins: Mapping[str, int]) -> None:
+        """Set which version should be the default of each name; without a pin it is the highest."""
+        self.pins = pins
+        self._update()
 
     def stop(self, timeout: float) -> None:
-        """All engines end without finishing; a step that takes longer is not waited for."""
+        """Stop all engines without finishing; a step that takes longer than `timeout` is not waited for."""
         for model in [*self.serving, *self.leaving]:
             model.engine.stop(finish=False, timeout=timeout)
 
+    def _update(self) -> None:
+        """Compute what `find` looks up: each version, the defaults as version 0, an only name as no name."""
+        index = {(model.name, model.version): model for model in self.serving}
+        self.defaults = {}
+        for name, version in sorted(index):  # the highest is the last
+            self.defaults[name] = index.get((name, self.pins.get(name, 0)), index[name, version])
+        index |= {(name, 0): model for name, model in self.defaults.items()}
+        if len(self.defaults) == 1:
+            index |= {("", version): model for (_, version), model in index.items()}
+        self._index = index
+
+    def _refuse(self, name: str, version: int) -> NoReturn:
+        """Raise why a version is not found."""
+        check_name("options.model", name, "the name of a model")
+        models = self.available()
+        names = ", ".join(self.defaults)
+        if not name and len(models) > 1:
+            raise InvalidError("options.model", f"options.model is empty. Name one of {names}.")
+        name = name or models[0].name
+        if name not in self.defaults:
+            raise UnknownModelError(f"there is no model {name!r}. Name one of {names}.")
+        versions = sorted(model.version for model in self.serving if model.name == name)
+        state = "was refused" if (name, version) in self.refused else "does not exist"
+        raise UnknownModelError(
+            f"version {version} of {name} {state}. Name one of {', '.join(map(str, versions))}."
+        )
+
 
 def listed(models: Registry) -> Iterator[tuple[str, list[tuple[int, ServedVersion | str]]]]:
-    """Each name with its versions, from the lowest: what answers, or why it does not."""
+    """Yield each name with its versions, from the lowest: the version, or why it is refused."""
     every: dict[str, dict[int, ServedVersion | str]] = {}
     for (name, version), why in models.refused.items():
         every.setdefault(name, {})[version] = why

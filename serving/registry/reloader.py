@@ -1,41 +1,59 @@
-"""Versions that come, change and go on the disk while they serve: the root is looked at every few seconds."""
+"""Keeps the served versions equal to those on the disk, which are scanned every few seconds."""
 
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
 from keras_transformer.memory import give_back
 from serving.daemon import in_daemon
 from serving.engine.niceness import LOWEST, give_way
-from serving.registry.discovery import PIN, Scan, VersionLocation, is_number, look, opened
-from serving.registry.registry import Registry
+from serving.registry.discovery import (
+    PIN,
+    Scan,
+    TemporaryRefusal,
+    VersionLocation,
+    is_number,
+    open_checked,
+    scan,
+)
+from serving.registry.registry import Key, Registry
 from serving.registry.served_version import EngineSettings, ServedVersion
 
 _logger = logging.getLogger(__name__)
 
-Key = tuple[str, int]
+FIRST_RETRY, MAX_RETRY = 5.0, 600.0  # seconds to the next trial of a version whose trial was killed
 
 
 class Reloader:
-    """What serves becomes what lies there. In one event loop, which does nothing that takes time."""
+    """Opens versions that come or change, and removes those that go. Used from one event loop.
+
+    Args:
+        root: The directory of the versions.
+        settings: How they are decoded.
+        models: What serves.
+        versions: What `models` was opened from.
+    """
 
     def __init__(
-        self, root: Path, settings: EngineSettings, models: Registry, found: Iterable[VersionLocation]
+        self, root: Path, settings: EngineSettings, models: Registry, versions: Iterable[VersionLocation]
     ) -> None:
-        """`found`: what the models were opened from."""
         self._root = root
         self._settings = settings
         self._models = models
-        self._known = {_key(place): place for place in found}  # as it was opened, or refused
-        self._before = dict(self._known)  # as it was seen last
-        self._troubles: set[str] = set()  # that were told
-        self._farewells: set[asyncio.Task[None]] = set()
+        self._known = {_key(location): location for location in versions}  # as it was opened, or refused
+        self._before = dict(self._known)  # as it was in the scan before
+        self._retries: dict[Key, tuple[float, float]] = {}  # pause, and time, of the next trial
+        self._problems: set[str] = set()  # that were logged
+        self._leaving: set[asyncio.Task[None]] = set()
+        for key in self._known:
+            self._schedule_retry(key)
 
     @contextmanager
     def watched(self, seconds: float) -> Iterator[None]:
-        """Meanwhile there is a look every so many seconds; 0 is never."""
+        """Update every so many seconds inside; 0 is never."""
         watching = asyncio.create_task(self._watch(seconds)) if seconds else None
         try:
             yield
@@ -44,112 +62,129 @@ class Reloader:
                 watching.cancel()
 
     async def pin(self) -> None:
-        """The defaults are those that are wanted."""
-        seen = await self._seen()
-        if seen is not None:
-            self._tell([*seen.troubles, *self._wrong_pins(seen)])
+        """Read the pins, and set the defaults by them."""
+        result = await self._scan()
+        if result is not None:
+            self._log_once([*result.problems, *self._wrong_pins(result)])
 
-    async def look(self) -> None:
-        """Once. What came is open afterwards, what went is not found any more."""
-        seen = await self._seen()
-        if seen is None:
+    async def update(self) -> None:
+        """Scan the root once, open what is new or changed, and remove what is gone."""
+        result = await self._scan()
+        if result is None:
             return
-        now = {_key(place): place for place in seen.places}
+        now = {_key(location): location for location in result.versions}
         gone = self._known.keys() - now.keys()
         staying = {model.name for model in self._models.serving if _key(model) not in gone}
         self._remove(key for key in gone if key[0] in staying)
-        for key, place in now.items():
-            if self._due(key, place):
-                self._known[key] = place
-                await self._open(place)
-        self._remove(key for key in gone if key[0] not in staying)  # what came may have taken its place
+        for key, location in now.items():
+            if self._due(key, location):
+                self._known[key] = location
+                await self._open(location)
+        self._remove(key for key in gone if key[0] not in staying)  # a new version may replace it by now
         self._before = now
-        self._tell([*seen.troubles, *self._wrong_pins(seen)])
+        self._log_once([*result.problems, *self._wrong_pins(result)])
 
     async def _watch(self, seconds: float) -> None:
         while True:
             await asyncio.sleep(seconds)
             try:
-                await self.look()
+                await self.update()
             except Exception:
-                _logger.exception("the look at %s failed: it is repeated", self._root)
+                _logger.exception("the update from %s failed; it is repeated", self._root)
 
-    async def _seen(self) -> Scan | None:
-        """With the pins that are there by now; None if it cannot be read, and then nothing is to change."""
+    async def _scan(self) -> Scan | None:
+        """Scan the root and set the pins; None if it cannot be read, so that nothing changes."""
         try:
-            seen = await in_daemon(look, self._root)
+            result = await in_daemon(scan, self._root)
         except OSError as error:
-            self._tell([f"{self._root} cannot be read, and what serves goes on: {error}"])
+            self._log_once([f"{self._root} cannot be read, so the served versions stay: {error}"])
             return None
         former = self._models.pins
-        self._models.pins = {
-            name: int(text) if is_number(text) else former[name]
-            for name, text in seen.pins.items()
-            if is_number(text) or name in former
-        }
-        return seen
+        self._models.pin(
+            {
+                name: int(text) if is_number(text) else former[name]
+                for name, text in result.pins.items()
+                if is_number(text) or name in former
+            }
+        )
+        return result
 
-    def _due(self, key: Key, place: VersionLocation) -> bool:
-        """What is new comes at once, what was changed when it does not change any more."""
+    def _due(self, key: Key, location: VersionLocation) -> bool:
+        """Return whether to open a version: a new one at once, a changed one when it stays the same."""
         if key not in self._known:
             return True
-        still = key in self._before and place.stamp == self._before[key].stamp
-        return still and place.stamp != self._known[key].stamp
+        if key in self._retries and monotonic() >= self._retries[key][1]:
+            return True
+        unchanged = key in self._before and location.stamp == self._before[key].stamp
+        return unchanged and location.stamp != self._known[key].stamp
 
-    async def _open(self, place: VersionLocation) -> None:
-        model = await in_daemon(self._opened, place)
+    async def _open(self, location: VersionLocation) -> None:
+        key = _key(location)
+        model = await in_daemon(self._open_in_thread, location)
         if isinstance(model, str):
-            self._models.refused[_key(place)] = model
+            self._models.refused[key] = model
+            self._schedule_retry(key)
             return
-        model.engine.start()  # here: its thread would be as patient as the one that has opened it
-        self._see_off(self._models.add(model))
-        _logger.info("%s %d serves, the default is %s", *_key(place), self._default(place.name))
+        self._retries.pop(key, None)
+        model.engine.start()  # here, as its thread would inherit the niceness of the one that opened it
+        self._release(self._models.add(model))
+        _logger.info("%s %d serves, the default is %s", *key, self._default(location.name))
 
-    def _opened(self, place: VersionLocation) -> ServedVersion | str:
-        """In a thread that gives way."""
-        # The threads of a product, if there are any, would be as patient as the one that makes them.
+    def _open_in_thread(self, location: VersionLocation) -> ServedVersion | str:
+        """Open a version in a thread with the lowest priority."""
+        # The threads of a product, if there are any, would inherit the niceness of the one that creates them.
         if self._settings.threads == 1:
             give_way(LOWEST)
-        return opened(place, self._settings)
+        return open_checked(location, self._settings)
+
+    def _schedule_retry(self, key: Key) -> None:
+        """Set when a version whose trial was killed is tried again: after twice the pause before."""
+        if isinstance(self._models.refused.get(key), TemporaryRefusal):
+            pause = min(2 * self._retries[key][0], MAX_RETRY) if key in self._retries else FIRST_RETRY
+            self._retries[key] = pause, monotonic() + pause
+        else:
+            self._retries.pop(key, None)
 
     def _remove(self, keys: Iterable[Key]) -> None:
         for key in sorted(keys):
             del self._known[key]
             self._models.refused.pop(key, None)
-            self._see_off(self._models.remove(*key))
+            self._retries.pop(key, None)
+            self._release(self._models.remove(*key))
             _logger.info("%s %d is gone, the default is %s", *key, self._default(key[0]))
 
-    def _see_off(self, model: ServedVersion | None) -> None:
+    def _release(self, model: ServedVersion | None) -> None:
         if model is not None:
-            farewell = asyncio.create_task(self._farewell(model))
-            self._farewells.add(farewell)
-            farewell.add_done_callback(self._farewells.discard)
+            task = asyncio.create_task(self._stop_unused(model))
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
 
-    async def _farewell(self, model: ServedVersion) -> None:
-        """Its last request is finished, then its engine ends, and its memory is free."""
+    async def _stop_unused(self, model: ServedVersion) -> None:
+        """Wait for the last request of a version, stop its engine, and free its memory."""
         await model.users.gone()
         await asyncio.to_thread(model.engine.stop)
         self._models.leaving.remove(model)
         del model
         await asyncio.to_thread(give_back)
 
-    def _wrong_pins(self, seen: Scan) -> Iterator[str]:
-        for name, text in seen.pins.items():
-            now = self._default(name)
+    def _wrong_pins(self, result: Scan) -> Iterator[str]:
+        for name, text in result.pins.items():
+            default = self._default(name)
             if not is_number(text):
-                yield f"{name}/{PIN} must hold the number of a version; got {text!r}: the default is {now}"
-            elif int(text) != now:
-                yield f"{name}/{PIN} names version {text}, which does not serve: the default is {now}"
+                yield f"{name}/{PIN} must be the number of a version; got {text!r}; the default is {default}"
+            elif int(text) != default:
+                yield f"{name}/{PIN} names version {text}, which does not serve; the default is {default}"
 
-    def _tell(self, troubles: Iterable[str]) -> None:
-        """Each once, as long as it lasts."""
-        told, self._troubles = self._troubles, set(troubles)
-        for trouble in sorted(self._troubles - told):
-            _logger.warning(trouble)
+    def _log_once(self, problems: Iterable[str]) -> None:
+        """Log each problem once, as long as it lasts."""
+        logged, self._problems = self._problems, set(problems)
+        for problem in sorted(self._problems - logged):
+            _logger.warning(problem)
 
     def _default(self, name: str) -> int | None:
-        return self._models.default(name).version if name in self._models.names else None
+        model = self._models.defaults.get(name)
+        return None if model is None else model.version
 
 
-def _key(each: VersionLocation | ServedVersion) -> Key:
-    return each.name, each.version
+def _key(version: VersionLocation | ServedVersion) -> Key:
+    return version.name, version.version

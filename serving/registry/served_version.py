@@ -1,4 +1,4 @@
-"""A version that answers: its tokenizer, its engine, and what it does to a text."""
+"""A version that serves: its tokenizer, its engine, and its attention."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,65 +18,108 @@ from serving.engine.engine import Engine
 from serving.registry.users import Users
 
 EXAMPLES = 6
-RUNTIMES = {"onnx": "onnx", "tensorflow": "saved_model"}  # and what of a version each reads
-WARMING = 8  # golden sentences that a version translates before anybody else's
+RUNTIMES = {"onnx": "onnx", "tensorflow": "saved_model"}  # with the format that each reads
+WARMING = 8  # golden sentences that a version translates before it serves
 
 
 class ModelError(ValueError):
-    """A version that cannot be served, and why."""
+    """A version cannot be served."""
 
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """How a version is decoded."""
+    """Settings of the engine of each version, and of its trial.
+
+    Attributes:
+        precision: "float32" or "int8".
+        slots: Rows that are decoded together.
+        queue: Sentences that may wait.
+        prefill_tokens: Source tokens that are encoded between two steps.
+        threads: Threads of a matrix product in ONNX Runtime.
+        runtime: "onnx" or "tensorflow".
+        trial_seconds: Processor seconds of a trial.
+        trial_memory: Bytes of memory of a trial; 0 is half of the machine's or the container's.
+    """
 
     precision: str = "float32"
-    slots: int = 32  # sentences that are decoded together
-    queue: int = 1024  # sentences that wait
-    prefill_tokens: int = 512  # read between two steps
-    threads: int = 1  # of a matrix product in ONNX Runtime
+    slots: int = 32
+    queue: int = 1024
+    prefill_tokens: int = 512
+    threads: int = 1
     runtime: str = "onnx"
-    trial_seconds: int = 60  # of a processor, to open a version in a process of its own first
-    trial_memory: int = 0  # bytes for that; 0: half of what there is
+    trial_seconds: int = 60
+    trial_memory: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class ServedVersion:
-    """One version of a model."""
+    """One version of a model.
+
+    Attributes:
+        name: Name of the model.
+        version: Number of the version.
+        tokenizer: Its tokenizer.
+        lengths: Lengths in tokens that decide how a text is divided.
+        longest: Tokens of a part, and of its answer, at most.
+        precision: "float32" or "int8".
+        engine: What decodes.
+        attention: The graph of attention; a version may be exported without it.
+        corpus: What it was trained on, if known.
+        examples: Sentences to try it with.
+        limit: Longest answer to a part, as far as `longest` allows.
+        users: Requests that use it.
+    """
 
     name: str
     version: int
     tokenizer: Tokenizer
-    lengths: Lengths  # in tokens: what decides how a text is divided
-    longest: int  # tokens of a part, and of its answer
+    lengths: Lengths
+    longest: int
     precision: str
     engine: Engine
-    attention: AttentionGraph | None  # that tells what was looked at; a version may be exported without
-    corpus: str = ""  # what it was trained on, as far as that is known
-    examples: tuple[str, ...] = ()  # sentences to try it with
-    limit: AnswerLimit = ANSWER_LIMIT  # of the answer to a part, as far as `longest` allows
-    users: Users = field(default_factory=Users)  # requests that have found it, and are not finished
+    attention: AttentionGraph | None
+    corpus: str = ""
+    examples: tuple[str, ...] = ()
+    limit: AnswerLimit = ANSWER_LIMIT
+    users: Users = field(default_factory=Users)
 
     def requests(
         self, texts: Sequence[str], max_tokens: int = 0, priority: int = 0, deadline: float | None = None
     ) -> list[Request]:
-        """One for each part; one that says nothing has ended already. max_tokens 0: what the model may."""
-        made = []
+        """Return a request for each text; one without tokens has ended already.
+
+        Args:
+            texts: Sentences.
+            max_tokens: Longest answer to a sentence; 0 is the model's own limit.
+            priority: Higher goes first.
+            deadline: When no work is done any more.
+        """
+        requests = []
         for source in self.tokenizer.encode_source(texts, self.longest):
-            most = min(self.limit(len(source)), self.longest, max_tokens or self.longest)
-            says_nothing = source == [self.tokenizer.eos_id]
-            made.append(Request(source, most, priority, deadline, end=End.STOP if says_nothing else None))
-        return made
+            limit = min(self.limit(len(source)), self.longest, max_tokens or self.longest)
+            end = End.STOP if source == [self.tokenizer.eos_id] else None
+            requests.append(Request(source, limit, priority, deadline, end=end))
+        return requests
 
 
 def load_model(name: str, number: int, version: Version, settings: EngineSettings) -> ServedVersion:
-    """Its graphs have translated a few sentences, and said what was exported. Its engine is to be started."""
+    """Load a version, and check that it translates its golden sentences. Its engine is not started.
+
+    Args:
+        name: Name of the model.
+        number: Number of the version.
+        version: What was opened.
+        settings: How it is decoded.
+
+    Raises:
+        ModelError: The version cannot be served.
+    """
     manifest, tokenizer = version.manifest, version.tokenizer
     backend = _backend(version, settings)
     engine = Engine(backend, tokenizer.eos_id, settings.queue, settings.prefill_tokens)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
     attention = AttentionGraph(version.path(f"{ONNX}/attention.onnx")) if ONNX in manifest.formats else None
-    examples = tuple(each.source for each in version.golden[:EXAMPLES])
+    examples = tuple(sentence.source for sentence in version.golden[:EXAMPLES])
     corpus = _file_names(manifest.quality.corpus or "")
     limits = manifest.limits
     model = ServedVersion(
@@ -88,20 +131,20 @@ def load_model(name: str, number: int, version: Version, settings: EngineSetting
 
 
 def _file_names(corpus: str) -> str:
-    """What a version was trained on, for everyone: where its files lay on the disk is for nobody."""
-    return ", ".join(PurePath(each).name for each in corpus.split(", "))
+    """Return the files of a corpus without their directories, which are not for everyone."""
+    return ", ".join(PurePath(path).name for path in corpus.split(", "))
 
 
 def _backend(version: Version, settings: EngineSettings) -> Backend:
-    """Each loads its library, which is needed for it alone."""
+    """Return the backend of a runtime, whose library is loaded for it alone."""
     kind = RUNTIMES[settings.runtime]
-    there = version.manifest.formats.get(kind, ())
-    if settings.precision not in there:
-        found = f"{kind} at {' and '.join(there)}" if there else f"no {kind}"
-        asked = "" if settings.precision == "float32" else f" --quantize {settings.precision}"
+    precisions = version.manifest.formats.get(kind, ())
+    if settings.precision not in precisions:
+        exported = f"{kind} in {' and '.join(precisions)}" if precisions else f"no {kind}"
+        option = "" if settings.precision == "float32" else f" --quantize {settings.precision}"
         raise ModelError(
-            f"it has {found}, and {settings.precision} is asked for: "
-            f"export it with --format {kind}{asked}, or serve it with another --precision or --runtime"
+            f"it has {exported}; {kind} in {settings.precision} is needed. "
+            f"Export it with --format {kind}{option}, or serve it with another --precision or --runtime"
         )
     slots, start_id = settings.slots, version.tokenizer.bos_id
     try:
@@ -115,28 +158,28 @@ def _backend(version: Version, settings: EngineSettings) -> Backend:
         longest = limits.source_tokens
         make_backend = open_backend(version.path(ONNX), settings.precision, start_id, settings.threads)
         return make_backend(slots, longest, min(limits.answer(longest), longest))
-    except Exception as error:  # the libraries have a type for each of their reasons, and no name for all
+    except Exception as error:  # the libraries have no common type for their errors
         raise ModelError(f"its graphs cannot be loaded: {error}") from error
 
 
 def _warm(model: ServedVersion, backend: Backend, golden: Sequence[Golden]) -> None:
-    """What the first sentences cost is spent before anybody waits; and they tell whether it is the model."""
-    requests = model.requests([each.source for each in golden])
-    waiting = [each for each in requests if each.end is None]
+    """Translate golden sentences before the first request, and compare them with the exported answers."""
+    requests = model.requests([sentence.source for sentence in golden])
+    waiting = [request for request in requests if request.end is None]
     batch = Batch(backend, model.tokenizer.eos_id)
     while waiting or batch:
         coming, waiting = waiting[: batch.free], waiting[batch.free :]
         batch.admit(coming)
         batch.step(0)
-    problems = {each.error for each in requests if each.end not in (End.STOP, End.LENGTH)}
+    problems = {request.error for request in requests if request.end not in (End.STOP, End.LENGTH)}
     if problems:
         raise ModelError(f"it cannot translate its own golden sentences: {'; '.join(sorted(problems))}")
-    others = sum(
-        tuple(request.tokens) != each.target_ids and not each.near_tie
-        for each, request in zip(golden, requests, strict=True)
+    different = sum(
+        tuple(request.tokens) != sentence.target_ids and not sentence.near_tie
+        for sentence, request in zip(golden, requests, strict=True)
     )
-    if others and model.precision == "float32":
+    if different and model.precision == "float32":
         raise ModelError(
-            f"of {len(golden)} golden sentences {others} get other tokens than when it was exported: "
-            "ask `keras-transformer verify` which"
+            f"{different} of {len(golden)} golden sentences have other tokens than in the export; "
+            "see which with `keras-transformer verify`"
         )

@@ -29,54 +29,59 @@ from serving.registry.served_version import WARMING, EngineSettings, ModelError,
 
 _logger = logging.getLogger(__name__)
 
-CLOCK = 10  # seconds by the clock for each of the processor: a trial gives way to all else
-LOOK_MS = 20  # between two looks at its memory
+CLOCK = 10  # seconds by the clock for each of the processor, as a trial has the lowest priority
+POLL_MS = 20  # between two checks of its memory
 MAX_OUTPUT = 2**16  # bytes that are kept, the last ones
 MAX_REASON = 2_000  # characters
 
 _PR_SET_PDEATHSIG = 1
 
 
+class TrialKilledError(ModelError):
+    """The trial was killed from outside, as the system does where memory is short."""
+
+
 def try_version(directory: Path, settings: EngineSettings) -> str:
     """Open a version in a process of its own, and warm its graphs there.
 
     Args:
-        directory: the version directory.
-        settings: those of the server, with the limits of the trial.
+        directory: The version directory.
+        settings: Those of the server, with the limits of the trial.
 
     Returns:
         The digest of the manifest of what passed.
 
     Raises:
-        ModelError: the version is refused; the message says why.
+        TrialKilledError: The trial was killed from outside.
+        ModelError: The version is refused.
     """
-    given = json.dumps({"server": os.getpid(), "directory": str(directory), "settings": asdict(settings)})
+    task = json.dumps({"server": os.getpid(), "directory": str(directory), "settings": asdict(settings)})
     paths = os.pathsep.join(filter(None, sys.path))  # it imports what this process would
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "serving.registry.trial", given],
+        [sys.executable, "-P", "-m", "serving.registry.trial", task],
         env={**os.environ, "PYTHONPATH": paths},
         stdin=subprocess.DEVNULL,
         stdout=pipe,
         stderr=pipe,
-        start_new_session=True,  # a Ctrl-C is for the server, which decides
+        start_new_session=True,  # Ctrl-C reaches the server only
     ) as process:
         try:
-            said, errors = _watched(process, settings)
+            output, errors = _watch(process, settings)
         finally:
             process.kill()
     if process.returncode:
         if errors:
             _logger.error("the trial of %s wrote: %s", directory, errors.decode(errors="replace"))
-        raise ModelError(_ended(process.returncode, settings))
-    verdict = json.loads(said)
+        raise _failure(process.returncode, settings)
+    verdict = json.loads(output)
     if "refused" in verdict:
         raise ModelError(verdict["refused"])
     return str(verdict["passed"])
 
 
 def reason(error: Exception, directory: Path) -> str:
-    """Why a version is refused, for everyone: one printable line without the path of its directory."""
+    """Return why a version is refused, for everyone: one printable line without the path of its directory."""
     text = str(error)
     if isinstance(error, VersionError):
         text = "; ".join(error.first)
@@ -87,8 +92,8 @@ def reason(error: Exception, directory: Path) -> str:
     return visible_line(text)[:MAX_REASON]
 
 
-def _watched(process: "subprocess.Popen[bytes]", settings: EngineSettings) -> list[bytes]:
-    """Until it ends. -> its stdout and stderr."""
+def _watch(process: "subprocess.Popen[bytes]", settings: EngineSettings) -> list[bytes]:
+    """Wait for the end of a trial within its limits, and return its stdout and stderr."""
     deadline = time.monotonic() + CLOCK * settings.trial_seconds
     memory = settings.trial_memory or _memory() // 2
     output = {pipe.fileno(): b"" for pipe in (process.stdout, process.stderr) if pipe is not None}
@@ -96,7 +101,7 @@ def _watched(process: "subprocess.Popen[bytes]", settings: EngineSettings) -> li
     for pipe in open_pipes:
         poll.register(pipe, select.POLLIN)
     while open_pipes:
-        for pipe, _ in poll.poll(LOOK_MS):
+        for pipe, _ in poll.poll(POLL_MS):
             if content := os.read(pipe, MAX_OUTPUT):
                 output[pipe] = (output[pipe] + content)[-MAX_OUTPUT:]
             else:
@@ -105,7 +110,7 @@ def _watched(process: "subprocess.Popen[bytes]", settings: EngineSettings) -> li
         if _resident(process.pid) > memory:
             raise ModelError(
                 f"its trial needed more than {memory / 2**20:,.0f} MiB of memory; "
-                "give it more with --trial-memory, if you trust it"
+                "allow more with --trial-memory, if you trust it"
             )
         if time.monotonic() > deadline:
             raise ModelError(_too_long(settings))
@@ -116,39 +121,39 @@ def _watched(process: "subprocess.Popen[bytes]", settings: EngineSettings) -> li
     return list(output.values())
 
 
-def _ended(status: int, settings: EngineSettings) -> str:
-    """What an exit status without a verdict says."""
+def _failure(status: int, settings: EngineSettings) -> ModelError:
+    """Return the error of a trial that ended with this status and no verdict."""
     if status > 0:
-        return "it could not be opened: the log says why"
+        return ModelError("it could not be opened; see the log of the server")
     if -status == signal.SIGXCPU:
-        return _too_long(settings)
+        return ModelError(_too_long(settings))
     if -status == signal.SIGKILL:
-        return (
-            "its trial was killed, as the system does where memory is short; free memory, then touch "
-            "manifest.json to have it tried again"
+        return TrialKilledError(
+            "its trial was killed, as the system does where memory is short; free memory: a server that "
+            "watches its models tries it again"
         )
-    return f"its trial was ended by {signal.Signals(-status).name}; do not serve it: export it again"
+    return ModelError(f"its trial ended with {signal.Signals(-status).name}; export it again")
 
 
 def _too_long(settings: EngineSettings) -> str:
     seconds = settings.trial_seconds
     return (
         f"its trial took more than {seconds} s of a processor or {CLOCK * seconds} s by the clock; "
-        "give it more with --trial-seconds, if you trust it"
+        "allow more with --trial-seconds, if you trust it"
     )
 
 
 def _memory() -> int:
-    """Bytes that this machine has, or its container."""
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Return the bytes of memory of this machine, or of its container."""
+    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for name in ("memory.max", "memory/memory.limit_in_bytes"):  # of control groups, version 2 and 1
         with suppress(OSError, ValueError):  # none, or "max"
-            there = min(there, int(Path("/sys/fs/cgroup", name).read_text()))
-    return there
+            size = min(size, int(Path("/sys/fs/cgroup", name).read_text()))
+    return size
 
 
 def _resident(pid: int) -> int:
-    """Bytes of memory that a process has; 0 once it is gone."""
+    """Return the resident bytes of a process; 0 once it has ended."""
     with suppress(OSError, IndexError):
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
@@ -158,28 +163,28 @@ def _resident(pid: int) -> int:
 
 
 def main() -> None:
-    """Print the verdict on the version that the one argument names."""
-    given = json.loads(sys.argv[1])
-    directory, settings = Path(given["directory"]), EngineSettings(**given["settings"])
-    _confine(given["server"], settings.trial_seconds)
-    verdict = os.dup(1)
-    os.dup2(2, 1)  # what a library prints is no verdict
+    """Try the version that the only argument names, and print the verdict."""
+    task = json.loads(sys.argv[1])
+    directory, settings = Path(task["directory"]), EngineSettings(**task["settings"])
+    _confine(task["server"], settings.trial_seconds)
+    output = os.dup(1)
+    os.dup2(2, 1)  # libraries may print
     try:
         version = open_version(directory)
         model = load_model("trial", 1, version, replace(settings, slots=min(settings.slots, WARMING)))
         _attend(model, version.golden[:WARMING])
-        said = {"passed": version.manifest.digest}
+        verdict = {"passed": version.manifest.digest}
     except (VersionError, ModelError, OSError) as error:
-        said = {"refused": reason(error, directory)}
-    os.write(verdict, json.dumps(said).encode())
-    os._exit(0)  # what the libraries do at the end of a process takes time, and is of no use
+        verdict = {"refused": reason(error, directory)}
+    os.write(output, json.dumps(verdict).encode())
+    os._exit(0)  # without the slow clean-up of the libraries
 
 
 def _confine(server: int, seconds: int) -> None:
-    """End with the server; take so much of the processor; be the first that goes where memory is short."""
+    """End with the server, limit the processor time, and be the first to be killed where memory is short."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != server:  # it went before that
+        if os.getppid() != server:  # it ended before that
             os._exit(1)
         with suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text("1000")
@@ -188,11 +193,12 @@ def _confine(server: int, seconds: int) -> None:
 
 
 def _attend(model: ServedVersion, golden: Sequence[Golden]) -> None:
+    """Compute the attention of golden answers."""
     if model.attention is None:
         return
     try:
-        for each in golden:
-            model.attention.attended(each.source_ids, each.target_ids)
+        for sentence in golden:
+            model.attention.attended(sentence.source_ids, sentence.target_ids)
     except Exception as error:  # as load_model has it
         raise ModelError(f"its attention cannot be computed: {error}") from error
 

@@ -1,10 +1,10 @@
-"""How many use a thing, and when the last of them has gone."""
+"""A count of users, and a wait until there is none."""
 
 import asyncio
 
 
 class Users:
-    """None at first; within `with users:` there is one more. Used from one event loop."""
+    """A count that is one higher inside `with users:`. Used from one event loop."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -21,5 +21,5 @@ class Users:
             self._gone.set()
 
     async def gone(self) -> None:
-        """Until there is none."""
+        """Wait until there is no user."""
         await self._gone.wait()

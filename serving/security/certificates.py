@@ -1,4 +1,4 @@
-"""How a server proves who it is, and whom it asks for the same; new files are taken without a restart."""
+"""TLS of a server; new certificate files take effect without a restart."""
 
 import ssl
 from pathlib import Path
@@ -11,36 +11,45 @@ from serving.security.watched_file import Watched
 
 
 class Certificates:
-    """A certificate with its key; with `client_ca` nobody is heard who has no certificate from it."""
+    """The certificate of a server, and optionally the authority of its clients.
+
+    Args:
+        certificate: The server's certificate chain.
+        key: Its key.
+        client_ca: Authority that a client's certificate must come from; None asks for no certificate.
+
+    Raises:
+        UnusableError: A file cannot be used.
+    """
 
     def __init__(self, certificate: Path, key: Path, client_ca: Path | None = None) -> None:
         paths = [certificate, key, *([client_ca] if client_ca else [])]
-        self._asks = client_ca is not None
-        self._read = Watched(paths, lambda: _read(certificate, key, client_ca))
+        self._requires_client = client_ca is not None
+        self._files = Watched(paths, lambda: _read(certificate, key, client_ca))
 
     def grpc_credentials(self) -> grpc.ServerCredentials:
-        """Each new connection has what the files say then."""
-        told = self._read.now()
+        """Return credentials that give each new connection the current files."""
+        current = self._files.now()
 
         def changed() -> grpc.ServerCertificateConfiguration | None:
-            nonlocal told
-            before, told = told, self._read.now()
-            return None if told is before else told.configuration()
+            nonlocal current
+            former, current = current, self._files.now()
+            return None if current is former else current.configuration()
 
         return grpc.dynamic_ssl_server_credentials(
-            told.configuration(),
+            current.configuration(),
             changed,  # type: ignore[arg-type]  # None, "no change", is missing in the stubs
-            self._asks,
+            self._requires_client,
         )
 
     def ssl_context(self) -> ssl.SSLContext:
-        """The same for `asyncio`: nothing has to be called when the files change."""
+        """Return a context for `asyncio` that gives each new connection the current files."""
 
         def choose(connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
-            connection.context = self._read.now().context
+            connection.context = self._files.now().context
 
-        context = _context(self._asks)
-        context.sni_callback = choose  # asked at each handshake, also where the client names no server
+        context = _context(self._requires_client)
+        context.sni_callback = choose  # called at each handshake, also where the client names no server
         return context
 
 
@@ -61,12 +70,12 @@ def _read(certificate: Path, key: Path, client_ca: Path | None) -> _Read:
     return _Read(pair, load_authorities(context, client_ca) if client_ca else None, context)
 
 
-def _context(asks: bool) -> ssl.SSLContext:
-    """Of a server that asks its clients for a certificate, or not."""
+def _context(requires_client: bool) -> ssl.SSLContext:
+    """Return the context of a server that requires a certificate of its clients, or not."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    if asks:
+    if requires_client:
         context.verify_mode = ssl.CERT_REQUIRED
-        # Who was let in once is looked at again, by the authorities of that moment: no session is resumed.
+        # No session is resumed, so that every connection is checked against the current authorities.
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.num_tickets = 0
     return context

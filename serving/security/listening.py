@@ -1,4 +1,4 @@
-"""Who may ask a server, and how it is encrypted."""
+"""Access to a server: encryption and bearer tokens."""
 
 import stat
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,17 +13,23 @@ from serving.addresses import is_loopback
 from serving.security.certificates import Certificates
 from serving.security.tokens import Tokens
 
-UNAUTHENTICATED = "this server wants a token that it knows: send the metadata `authorization: Bearer TOKEN`"
-OPEN = f"/{health.SERVICE_NAME}/"  # to those who balance load, too, who have no token
+UNAUTHENTICATED = "missing or unknown bearer token. Send the metadata `authorization: Bearer TOKEN`."
+OPEN = f"/{health.SERVICE_NAME}/"  # needs no token, as load balancers have none
 
 
 @dataclass(frozen=True)
 class Security:
-    """Without anything: all may ask, in clear."""
+    """Encryption and tokens of a server; the default has neither.
+
+    Attributes:
+        certificates: The server's certificate; None is no encryption.
+        tokens: Accepted tokens; None accepts every caller.
+        secrets: Files that only their owner should be able to read.
+    """
 
     certificates: Certificates | None = None
     tokens: Tokens | None = None
-    secrets: tuple[Path, ...] = ()  # files that nobody else should read
+    secrets: tuple[Path, ...] = ()
 
     @classmethod
     def of(
@@ -33,41 +39,49 @@ class Security:
         client_ca: Path | None = None,
         tokens: Path | None = None,
     ) -> Self:
-        """From files in use; UnusableError says which of them is of none."""
+        """Read certificate, key, authority and tokens from files.
+
+        Raises:
+            UnusableError: A file cannot be used.
+            ValueError: A certificate without its key, or an authority without them.
+        """
         if (certificate is None) != (key is None) or (client_ca is not None and certificate is None):
-            raise ValueError("a certificate and its key go together, and an authority needs both")
+            raise ValueError("certificate and key must be given together, and client_ca needs both")
         return cls(
             Certificates(certificate, key, client_ca) if certificate and key else None,
             Tokens(tokens) if tokens else None,
             tuple(path for path in (key, tokens) if path),
         )
 
-    def listen(self, server: grpc.aio.Server, place: str) -> int:
-        """-> the port."""
+    def listen(self, server: grpc.aio.Server, address: str) -> int:
+        """Let a server listen at an address, and return the port."""
         if self.certificates is None:
-            return server.add_insecure_port(place)
-        return server.add_secure_port(place, self.certificates.grpc_credentials())
+            return server.add_insecure_port(address)
+        return server.add_secure_port(address, self.certificates.grpc_credentials())
 
     def interceptors(self) -> list[grpc.aio.ServerInterceptor]:
-        """What stands before each method: nothing, where there are no tokens."""
-        return [_Known(self.tokens)] if self.tokens else []
+        """Return the interceptors of all methods: the check of tokens, if there are any."""
+        return [_TokenCheck(self.tokens)] if self.tokens else []
 
     def warnings(self, host: str) -> Iterator[str]:
-        """What somebody who starts a server there should know."""
+        """Yield what the operator of a server at this host should know."""
         if self.certificates is None and not is_loopback(host):
-            sent = "texts and tokens are" if self.tokens else "anyone may ask, and texts are"
-            yield f"{host} is for others, too: {sent} sent in clear without --tls-certificate and --tls-key"
+            sent = "texts and tokens are" if self.tokens else "every caller is accepted, and texts are"
+            yield (
+                f"{host} can be reached from other machines: {sent} sent unencrypted. "
+                "Use --tls-certificate and --tls-key."
+            )
         for path in self.secrets:
             if path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
-                yield f"{path} can be read by others than its owner: chmod 600 {path}"
+                yield f"{path} can be read by others than its owner. Run chmod 600 {path}"
 
 
-class _Known(grpc.aio.ServerInterceptor):
-    """Refuses who has no token, before anything of the request is read."""
+class _TokenCheck(grpc.aio.ServerInterceptor):
+    """Refuses callers without a token, before any of the request is read."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
-        # a stream takes the place of every kind of method: nothing need come before it answers
+        # a stream can replace every kind of method: it answers before it reads a message
         self._refusing: Any = grpc.stream_stream_rpc_method_handler(_refuse)
 
     async def intercept_service(
@@ -75,10 +89,10 @@ class _Known(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:
-        """The method, or the refusal."""
+        """Return the method, or the refusal."""
         metadata = handler_call_details.invocation_metadata
-        told = [str(value) for name, value in metadata if name == "authorization"]
-        if handler_call_details.method.startswith(OPEN) or self._tokens.accepts(*told):
+        headers = [str(value) for name, value in metadata if name == "authorization"]
+        if handler_call_details.method.startswith(OPEN) or self._tokens.accepts(*headers):
             return await continuation(handler_call_details)
         return self._refusing
 

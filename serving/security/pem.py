@@ -1,4 +1,4 @@
-"""Certificates in PEM files, checked before anything uses them."""
+"""Certificates and keys in PEM files, checked before they are used."""
 
 import ssl
 from pathlib import Path
@@ -8,39 +8,45 @@ from serving.security.watched_file import UnusableError, read_bytes
 
 
 class KeyPair(NamedTuple):
-    """A certificate, with those that lead to its authority, and its key."""
+    """A certificate chain and its key, as PEM."""
 
     certificate: bytes
     key: bytes
 
 
 def load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> KeyPair:
-    """Into the context. -> the same, for gRPC."""
+    """Load a certificate and its key into a context, and return them for gRPC.
+
+    Raises:
+        UnusableError: The files cannot be read, do not belong together, or the key is encrypted.
+    """
 
     def password() -> str:
-        raise UnusableError(f"{key} is encrypted, and nobody is asked for a password: name one that is not")
+        raise UnusableError(f"{key} is encrypted, which is not supported; name a key without a password")
 
     pair = KeyPair(read_bytes(certificate), read_bytes(key))
     try:
         context.load_cert_chain(certificate, key, password)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            told = f"{key} is not the key of {certificate}: name two that belong together"
+            message = f"{key} is not the key of {certificate}; name two that belong together"
         else:
-            told = f"{certificate} and {key} are no certificate and its key: name two such PEM files"
-        raise UnusableError(told) from error
+            message = f"{certificate} and {key} are not a certificate and a key; name two such PEM files"
+        raise UnusableError(message) from error
     if pair != (read_bytes(certificate), read_bytes(key)):
-        raise UnusableError(f"{certificate} or {key} changed while they were read: start it again")
+        raise UnusableError(f"{certificate} or {key} changed while they were read; repeat it")
     return pair
 
 
 def load_authorities(context: ssl.SSLContext, path: Path) -> bytes:
-    """Into the context, which trusts whoever they vouch for. -> the same, for gRPC."""
+    """Load authorities into a context as trusted, and return them for gRPC.
+
+    Raises:
+        UnusableError: The file cannot be read, or has no certificate.
+    """
     content = read_bytes(path)
     try:
         context.load_verify_locations(cadata=content.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
-        raise UnusableError(
-            f"{path} has no certificate of an authority: name a PEM file that has one"
-        ) from error
+        raise UnusableError(f"{path} has no certificate of an authority; name a PEM file with one") from error
     return content

@@ -1,4 +1,4 @@
-"""Bearer tokens: a file of them, and whether a request has one."""
+"""Bearer tokens: the file of accepted ones, and the check of a request."""
 
 import hmac
 import re
@@ -12,43 +12,58 @@ _HEADER = re.compile(rf"bearer +({_TOKEN.pattern}) *", re.IGNORECASE)
 
 
 class Tokens:
-    """Those of a file that is read again when it changes. None of them is ever told."""
+    """Accepted tokens, from a file that is read again when it changes. Tokens are never logged.
+
+    Raises:
+        UnusableError: The file cannot be read, has no token, or a malformed one.
+    """
 
     def __init__(self, path: Path) -> None:
         self._key = secrets.token_bytes(32)
         self._digests = Watched([path], lambda: {self._digest(token) for token in read_tokens(path)})
 
     def accepts(self, *headers: str) -> bool:
-        """Whether the request has one `authorization`, and this is `Bearer` with one of the tokens.
+        """Return whether a request is authorized.
 
-        How long it takes says nothing of the tokens: what is looked up is a digest with a secret key. It does
-        not grow with their number either.
+        Its duration reveals nothing about the tokens and does not grow with their number: a digest with a
+        secret key is looked up.
+
+        Args:
+            headers: The values of all `authorization` headers; exactly one is allowed.
         """
-        if len(headers) != 1 or (found := _HEADER.fullmatch(headers[0])) is None:
+        if len(headers) != 1 or (match := _HEADER.fullmatch(headers[0])) is None:
             return False
-        return self._digest(found[1]) in self._digests.now()
+        return self._digest(match[1]) in self._digests.now()
 
     def _digest(self, token: str) -> bytes:
         return hmac.digest(self._key, token.encode(), "sha256")
 
 
 def read_tokens(path: Path) -> list[str]:
-    """One a line; blank lines and those that begin with # are none."""
+    """Return the tokens of a file, one a line; blank lines and those that begin with # are skipped.
+
+    Raises:
+        UnusableError: The file cannot be read, has no token, or a malformed one.
+    """
     lines = [line.strip() for line in read_bytes(path).decode("utf-8", "replace").splitlines()]
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line and not line.startswith("#")]
     for number, line in numbered:
         if not _TOKEN.fullmatch(line):
-            raise UnusableError(f"{path}, line {number} is no token: {_RULE}")
+            raise UnusableError(f"{path}, line {number} is not a token; {_RULE}")
     if not numbered:
-        raise UnusableError(f"{path} has no token: write one a line, as `openssl rand -hex 32` makes them")
+        raise UnusableError(f"{path} has no token; write one a line, as `openssl rand -hex 32` makes them")
     return [line for _, line in numbered]
 
 
 def authorization(token: str) -> str:
-    """What a request says that has this token."""
+    """Return the `authorization` header of a request with this token.
+
+    Raises:
+        UnusableError: The token is malformed.
+    """
     if not _TOKEN.fullmatch(token):
-        raise UnusableError(f"the token of {len(token)} characters is none: {_RULE}")
+        raise UnusableError(f"the token of {len(token)} characters is malformed; {_RULE}")
     return f"Bearer {token}"
 
 
-_RULE = "it has letters, digits and -._~+/ alone, and = at its end; no white space, no line end"
+_RULE = "a token consists of letters, digits and -._~+/, with = at its end only, without white space"

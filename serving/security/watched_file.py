@@ -1,4 +1,4 @@
-"""What files say, read again when they change."""
+"""Content of files, read again when they change."""
 
 import logging
 import os
@@ -10,35 +10,42 @@ from typing import Generic, TypeVar
 
 _logger = logging.getLogger(__name__)
 
-MAX_BYTES = 2**20  # of a file: it is read between two requests
+MAX_BYTES = 2**20  # of a file, since it is read between two requests
 
 Content = TypeVar("Content")
 
 
 class UnusableError(ValueError):
-    """A certificate, a key or a token that cannot be used; the message says why, and what could be."""
+    """A certificate, key or token cannot be used."""
 
 
 class Watched(Generic[Content]):
-    """At first what cannot be read is an error; later it is logged, and what was there before stays."""
+    """The content of files. If they become unreadable later, that is logged, and the content stays.
+
+    Args:
+        paths: The files.
+        read: Reads them; raises UnusableError.
+
+    Raises:
+        UnusableError: The files cannot be used at first.
+    """
 
     def __init__(self, paths: Sequence[Path], read: Callable[[], Content]) -> None:
-        """`read` raises UnusableError."""
         self._paths, self._read = paths, read
         self._lock = threading.Lock()
-        self._seen = self._marks()  # before they are read: what changes meanwhile is read again
+        self._marks_read = self._marks()  # before they are read: what changes meanwhile is read again
         self._content = read()
 
     def now(self) -> Content:
-        """A look at each file, and seldom more. From any thread."""
+        """Return the current content. May be called from any thread; it is read again only if it changed."""
         with self._lock:
-            if (marks := self._marks()) != self._seen:
-                self._seen = marks
+            if (marks := self._marks()) != self._marks_read:
+                self._marks_read = marks
                 try:
                     self._content = self._read()
                     _logger.info("%s: read again", self._names())
                 except UnusableError as error:
-                    _logger.error("%s: what was there before stays: %s", self._names(), error)
+                    _logger.error("%s: the former content stays in use: %s", self._names(), error)
             return self._content
 
     def _marks(self) -> list[tuple[int, ...] | None]:
@@ -53,12 +60,12 @@ def read_bytes(path: Path) -> bytes:
     try:
         with open(path, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise UnusableError(f"{path} is not a regular file: name one that is")
+                raise UnusableError(f"{path} is not a regular file; name one that is")
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise UnusableError(f"{path} cannot be read ({error.strerror}): name a file that can") from error
+        raise UnusableError(f"{path} cannot be read ({error.strerror}); name a file that can") from error
     if len(content) > MAX_BYTES:
-        raise UnusableError(f"{path} has more than {MAX_BYTES:,} bytes: name a smaller file")
+        raise UnusableError(f"{path} has more than {MAX_BYTES:,} bytes; name a smaller file")
     return content
 
 
@@ -67,9 +74,9 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def _mark(path: Path) -> tuple[int, ...] | None:
-    """What changes with the file, whether it is written, replaced, or a link to another one."""
+    """Return what changes when a file is written or replaced, or a link leads to another one."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class TranslationServiceStub:
-    """Translates greedily and deterministically: every call may be repeated.
+    """Translates texts. Every method is deterministic, so that every call may be repeated.
     """
 
     def __init__(self, channel):
@@ -63,39 +63,39 @@ class TranslationServiceStub:
 
 
 class TranslationServiceServicer:
-    """Translates greedily and deterministically: every call may be repeated.
+    """Translates texts. Every method is deterministic, so that every call may be repeated.
     """
 
     def Translate(self, request, context):
-        """One text.
+        """Translates one text.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def BatchTranslate(self, request, context):
-        """Several texts, each with its translation or an error of its own; the order is kept.
+        """Translates several texts. Each gets a translation or an error of its own, in the order of the texts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StreamTranslate(self, request, context):
-        """One text, its translation piece by piece as it is found.
+        """Translates one text, and sends its translation piece by piece.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Attend(self, request, context):
-        """One text, with all the attention behind its translation.
+        """Translates one text, and returns every attention weight behind its translation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListModels(self, request, context):
-        """What can be asked here.
+        """Lists the models of this server, their versions, and the limits of a request.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -138,7 +138,7 @@ def add_TranslationServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TranslationService:
-    """Translates greedily and deterministically: every call may be repeated.
+    """Translates texts. Every method is deterministic, so that every call may be repeated.
     """
 
     @staticmethod

@@ -1,15 +1,15 @@
-// What was translated before, in this browser alone.
+// Earlier translations, kept in this browser alone.
 
 import {byId, element} from "./dom.js";
 
-const KEY = "history", MOST = 20;
+const KEY = "history", MAX_ENTRIES = 20;
 const section = byId("history"), list = section.querySelector("ol");
 let entries = read();
 
 function read() {
   try {
-    const found = JSON.parse(localStorage.getItem(KEY)) ?? [];
-    return found.filter(each => ["text", "translation", "model"].every(name => typeof each[name] === "string"));
+    const kept = JSON.parse(localStorage.getItem(KEY)) ?? [];
+    return kept.filter(entry => ["text", "translation", "model"].every(name => typeof entry[name] === "string"));
   } catch {  // the browser keeps nothing for this page, or what it has kept is not ours
     return [];
   }
@@ -19,28 +19,28 @@ function keep() {
   try {
     localStorage.setItem(KEY, JSON.stringify(entries));
   } catch {
-    // they are there until the page is closed
+    // the entries last until the page is closed
   }
 }
 
-// A text that is being written is one entry: what it goes on from is replaced.
+// Add an entry. A text that is still being typed is one entry: it replaces the one that it continues.
 export function add(entry) {
   const continues = ({text, model}) => model === entry.model && (entry.text === text || text &&
     (entry.text.startsWith(text) || text.startsWith(entry.text)));
   if (entries.length && continues(entries[0])) entries.shift();
-  entries = [entry, ...entries.filter(each => each.text !== entry.text || each.model !== entry.model)];
-  entries.length = Math.min(entries.length, MOST);
+  entries = [entry, ...entries.filter(({text, model}) => text !== entry.text || model !== entry.model)];
+  entries.length = Math.min(entries.length, MAX_ENTRIES);
   keep();
   show();
 }
 
-// The action gets the entry that was chosen.
+// Show the entries, and call the action with the one that is chosen.
 export function start(action) {
   list.addEventListener("click", ({target}) => {
     const button = target.closest("button");
     if (button) action(entries[[...list.children].indexOf(button.parentElement)]);
   });
-  byId("forget").addEventListener("click", () => {
+  byId("clear-history").addEventListener("click", () => {
     entries = [];
     keep();
     show();
@@ -52,9 +52,7 @@ export function start(action) {
 function show() {
   section.hidden = !entries.length;
   list.replaceChildren(...entries.map(({text, translation}) => {
-    const item = element("li"), button = element("button", "", {type: "button"});
-    button.append(element("span", text, {dir: "auto"}), element("span", translation, {dir: "auto"}));
-    item.append(button);
-    return item;
+    const texts = [text, translation].map(one => element("span", one, {dir: "auto"}));
+    return element("li", element("button", texts, {type: "button"}));
   }));
 }

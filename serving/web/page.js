@@ -1,111 +1,111 @@
-// The page: what is written is asked, what comes is shown, and each new text puts an end to the one before.
+// The page: it translates what is typed, and each new text cancels the request before.
 
-import * as directions from "./directions.js";
+import {models, ServerError, translation} from "./api.js";
+import * as attentionPanel from "./attention_panel.js";
+import {AttentionRequest} from "./attention_request.js";
 import {byId, element} from "./dom.js";
-import * as explorer from "./explorer.js";
 import * as history from "./history.js";
-import * as looked from "./looked.js";
-import {Looking} from "./looking.js";
-import * as output from "./output.js";
-import {patiently} from "./patience.js";
-import {models, ServerError, translation} from "./server.js";
-import * as writing from "./writing.js";
+import * as modelChoice from "./model_choice.js";
+import {retrying} from "./retry.js";
+import * as source from "./source_text.js";
+import * as view from "./translation_view.js";
+import * as wordAttention from "./word_attention.js";
 
-const PAUSE = 350;  // milliseconds without a key, after which it is translated
+const TYPING_PAUSE = 350;  // milliseconds without a key before the text is translated
 const notice = byId("notice"), field = byId("text");
-let current = new AbortController(), waiting = 0, looking = null;
+let current = new AbortController(), timer = 0, attention = null;
 
-const tell = said => { notice.textContent = said; };
+const notify = message => { notice.textContent = message; };
 
-function stop() {
-  clearTimeout(waiting);
+// Cancel the current request, and return the signal of the next one.
+function cancel() {
+  clearTimeout(timer);
   current.abort();
   current = new AbortController();
-  looking = null;
-  looked.clear();
+  attention = null;
+  wordAttention.clear();
   return current.signal;
 }
 
 async function translate() {
-  const signal = stop(), text = writing.text(), one = directions.chosen();
-  if (!one || writing.excess() || !text.trim()) return rest(text);
-  tell("");
+  const signal = cancel(), text = source.text(), model = modelChoice.chosen();
+  if (!model || source.excess() || !text.trim()) return rest(text);
+  notify("");
   try {
-    const done = await patiently(async () => {
-      const add = output.begin();
-      for await (const event of translation({q: text, ...directions.named(one)}, signal))
-        if (event.kind === "piece") add(event.text);
+    const done = await retrying(async () => {
+      const append = view.begin();
+      for await (const event of translation({q: text, ...modelChoice.fieldsOf(model)}, signal))
+        if (event.kind === "piece") append(event.text);
         else return event;
-    }, signal, tell);
-    output.done(done);
+    }, signal, notify);
+    view.complete(done);
     history.add({text, translation: done.translatedText, model: done.model});
-    looking = new Looking({q: text, model: done.model, version: done.version}, signal);
-    explorer.use(looking);
-    looked.invite();
-    if (done.version !== one.version && one.usual) await learn(signal);  // another has become the default
+    attention = new AttentionRequest({q: text, model: done.model, version: done.version}, signal);
+    attentionPanel.use(attention);
+    wordAttention.invite();
+    if (done.version !== model.version && model.isDefault) await loadModels(signal);  // another became the default
   } catch (error) {
-    if (!signal.aborted) fail(error);
+    if (!signal.aborted) showFailure(error);
   }
 }
 
-// Nothing is asked.
+// Request nothing, as for an empty or too long text.
 function rest(text) {
-  if (text.trim()) output.stale();
-  else output.clear();
-  explorer.use(null);
-  const over = writing.excess();
-  tell(over ? `This is too long by ${writing.grouped(over)} characters: shorten it, or divide it.` : "");
+  if (text.trim()) view.markStale();
+  else view.clear();
+  attentionPanel.use(null);
+  const excess = source.excess();
+  notify(excess ? `The text is too long by ${source.grouped(excess)} characters: shorten it, or split it.` : "");
 }
 
-function fail(error) {
+function showFailure(error) {
   if (!(error instanceof ServerError)) throw error;
-  tell({
-    400: `The server does not take this text: ${error.message}.`,
-    404: "That version is gone. Choose another direction, or load the page again.",
-    413: "This is too long: shorten it, or divide it.",
-    504: "This took longer than the server allows. Ask it again, or divide the text.",
-  }[error.status] ?? `This failed: ${error.message}. It may help to ask again.`);
+  notify({
+    400: `The server does not accept this text: ${error.message}.`,
+    404: "This version is not served any more. Choose another one, or reload the page.",
+    413: "The text is too long: shorten it, or split it.",
+    504: "This took longer than the server allows. Try again, or split the text.",
+  }[error.status] ?? `The request failed: ${error.message}. Try again.`);
 }
 
-async function learn(signal) {
+async function loadModels(signal) {
   const {models: found, limits} = await models(signal);
-  writing.limit(limits.characters);
-  directions.show(found);
-  name();
+  source.limit(limits.characters);
+  modelChoice.show(found);
+  showLanguages();
 }
 
-// What depends on the direction: the names of the languages, and the examples.
-function name() {
-  const {source = "", target = "", examples = []} = directions.chosen() ?? {};
-  byId("from").textContent = source ? directions.language(source) : "Text";
-  byId("to").textContent = target ? directions.language(target) : "Translation";
-  field.lang = source;
-  byId("translation").lang = target;
+// Show what depends on the model: the names of the languages, and the examples.
+function showLanguages() {
+  const {source: from = "", target: to = "", examples = []} = modelChoice.chosen() ?? {};
+  byId("from").textContent = from ? modelChoice.language(from) : "Text";
+  byId("to").textContent = to ? modelChoice.language(to) : "Translation";
+  field.lang = from;
+  byId("translation").lang = to;
   byId("examples").hidden = !examples.length;
-  byId("examples").querySelector("ul").replaceChildren(...examples.map(text => {
-    const item = element("li");
-    item.append(element("button", text, {type: "button", lang: source, dir: "auto"}));
-    return item;
-  }));
+  byId("examples").querySelector("ul").replaceChildren(...examples.map(text =>
+    element("li", element("button", text, {type: "button", lang: from, dir: "auto"}))));
 }
 
-function take(text) {
-  writing.write(text);
+function replaceText(text) {
+  source.write(text);
   field.focus();
   translate();
 }
 
+function translateAfterPause() {
+  clearTimeout(timer);
+  timer = setTimeout(translate, TYPING_PAUSE);
+}
+
 field.addEventListener("input", ({isComposing}) => {
-  stop();
-  writing.changed();
-  if (writing.text().trim() && !writing.excess()) output.stale();
-  else return rest(writing.text());
-  if (!isComposing) waiting = setTimeout(translate, PAUSE);
+  cancel();
+  source.update();
+  if (!source.text().trim() || source.excess()) return rest(source.text());
+  view.markStale();
+  if (!isComposing) translateAfterPause();
 });
-field.addEventListener("compositionend", () => {
-  clearTimeout(waiting);
-  waiting = setTimeout(translate, PAUSE);
-});
+field.addEventListener("compositionend", translateAfterPause);
 document.addEventListener("keydown", event => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
@@ -113,29 +113,28 @@ document.addEventListener("keydown", event => {
 });
 byId("translate").addEventListener("click", translate);
 byId("examples").addEventListener("click", ({target}) => {
-  if (target.closest("button")) take(target.textContent);
+  if (target.closest("button")) replaceText(target.textContent);
 });
-directions.changed(() => {
-  directions.describe();
-  name();
+modelChoice.onChange(() => {
+  showLanguages();
   translate();
 });
 history.start(({text, model}) => {
-  if (directions.choose(model)) name();
-  take(text);
+  if (modelChoice.choose(model)) showLanguages();
+  replaceText(text);
 });
-output.chosen(async word => {
-  looked.clear();
-  if (!looking) return;
-  if (!word) return looked.invite();
-  const asked = looking;
+view.onChoice(async word => {
+  wordAttention.clear();
+  if (!attention) return;
+  if (!word) return wordAttention.invite();
+  const request = attention;
   try {
-    const attended = await asked.attended(tell);
-    if (asked === looking) looked.show(word, attended);
+    const answer = await request.answer(notify);
+    if (request === attention) wordAttention.show(word, answer);
   } catch (error) {
-    if (!asked.signal.aborted) fail(error);
+    if (!request.signal.aborted) showFailure(error);
   }
 });
 
 const opening = new AbortController();
-patiently(() => learn(opening.signal), opening.signal, tell).then(translate, fail);
+retrying(() => loadModels(opening.signal), opening.signal, notify).then(translate, showFailure);

@@ -1,4 +1,4 @@
-// Light or dark: what the system says, until somebody says otherwise here. It runs before anything is drawn.
+// Light or dark: as the system says, until the button says otherwise. It runs before anything is drawn.
 "use strict";
 (() => {
   const root = document.documentElement, system = matchMedia("(prefers-color-scheme: dark)");
@@ -18,7 +18,7 @@
     try {
       localStorage.setItem("theme", theme);
     } catch {
-      // it holds until the page is closed
+      // the choice lasts until the page is closed
     }
   }
 
@@ -28,7 +28,7 @@
     const button = document.getElementById("theme");
     const show = () => {
       button.setAttribute("aria-pressed", isDark());
-      document.dispatchEvent(new Event("recoloured"));
+      document.dispatchEvent(new Event("themechange"));
     };
     button.addEventListener("click", () => {
       choose(isDark() ? "light" : "dark");

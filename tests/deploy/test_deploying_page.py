@@ -1,4 +1,4 @@
-"""docs/deploying.md: what it shows is taken by those for whom it is."""
+"""docs/how-to/deploy.md: what it shows is taken by those for whom it is."""
 
 import argparse
 import re
@@ -19,7 +19,7 @@ from tests.support.paths import ROOT
 
 Program = Callable[[str], str]
 
-PAGE = ROOT / "docs/deploying.md"
+PAGE = ROOT / "docs/how-to/deploy.md"
 BLOCKS: list[str] = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""The examples learn what chance cannot, stay short, and docs/composing.md shows and says what runs."""
+"""The examples learn what chance cannot and stay short; the code of docs/how-to/compose-layers.md runs."""
 
 import re
 import runpy
@@ -9,7 +9,9 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
 BLOCKS = re.findall(
-    r"^```python\n(.*?)^```$", (DOCS / "composing.md").read_text("utf-8"), re.DOTALL | re.MULTILINE
+    r"^```python\n(.*?)^```$",
+    (DOCS / "how-to" / "compose-layers.md").read_text("utf-8"),
+    re.DOTALL | re.MULTILINE,
 )
 
 # What guessing gets: one of two answers; the letters of the shortest words, four, in one of 4! orders; one of
@@ -51,4 +53,4 @@ def test_what_the_document_says_holds():
     snippets = [block for block in BLOCKS if block not in shown]
     assert len(snippets) == 9
     for snippet in snippets:
-        exec(compile(snippet, "docs/composing.md", "exec"), names)
+        exec(compile(snippet, "docs/how-to/compose-layers.md", "exec"), names)

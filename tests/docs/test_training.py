@@ -1,4 +1,4 @@
-"""The example of docs/training.md runs as it is shown, and learns."""
+"""The example of docs/how-to/train.md runs as it is shown, and learns."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-TEXT = (Path(__file__).parents[2] / "docs" / "training.md").read_text("utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "train.md").read_text("utf-8")
 
 
 def test_the_example_trains_on_pairs_of_texts_and_translates_in_a_new_process(
@@ -17,7 +17,7 @@ def test_the_example_trains_on_pairs_of_texts_and_translates_in_a_new_process(
     monkeypatch.chdir(tmp_path)
     training, translating = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
     names: dict[str, Any] = {"__name__": "training"}
-    exec(compile(training, "docs/training.md", "exec"), names)
+    exec(compile(training, "docs/how-to/train.md", "exec"), names)
     losses = names["history"].history
     assert losses["loss"] == sorted(losses["loss"], reverse=True)
     assert losses["val_loss"][-1] < losses["val_loss"][0]

@@ -29,7 +29,9 @@ def test_the_lock_names_no_registry() -> None:
     assert "omit-lockfile-registry-resolved=true" in (EXAMPLES / ".npmrc").read_text("utf-8")
 
 
-@pytest.mark.parametrize("page", [EXAMPLES / "README.md", DOCS / "runtimes.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [EXAMPLES / "README.md", DOCS / "how-to" / "other-runtimes.md"], ids=lambda page: page.name
+)
 def test_every_file_that_is_named_is_there(page: Path) -> None:
     text = page.read_text("utf-8")
     links = re.findall(r"\]\(([^)#]+)\)", text)

@@ -9,12 +9,6 @@ import pytest
 from export.artifact.manifest import VersionError, open_version
 from keras_transformer.cli import main
 from tests.support.versions.damages import DAMAGES, MODEL, summed_again
-from tests.support.versions.small_model import exported, small_model
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return exported(small_model(), tmp_path_factory.mktemp("whole") / "1", "ctranslate2").directory
 
 
 @pytest.fixture

@@ -21,11 +21,6 @@ def model() -> TranslationModel:
     return small_model()
 
 
-@pytest.fixture(scope="module")
-def whole(model: TranslationModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return exported(model, tmp_path_factory.mktemp("whole") / "1", "ctranslate2").directory
-
-
 @pytest.fixture
 def version(whole: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(whole, tmp_path / "1"))

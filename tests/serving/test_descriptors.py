@@ -57,7 +57,7 @@ def test_more_connections_than_files_leave_a_server_answering_and_its_log_short(
         run(scenario)
         started.send_signal(signal.SIGTERM)
         _, err = started.communicate(timeout=30)
-    assert err.count("HTTP connections are taken") == 1
+    assert err.count("HTTP connections are in use") == 1
     assert len(err.splitlines()) < 10
 
 

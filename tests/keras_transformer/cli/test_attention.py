@@ -73,7 +73,7 @@ def test_without_an_output_it_writes_a_page_here_and_says_so(
     assert out[1] == f"wrote attention.html ({page.stat().st_size / 1000:,.0f} kB)"
     assert out[2] == f"look at it: python -m webbrowser {page.as_uri()}"
     assert f'<dd dir="auto">{TEXT}</dd>' in page.read_text("utf-8")
-    assert [kind["name"] for kind in shown(page)["kinds"]] == list(heads.KINDS.values())
+    assert [kind["key"] for kind in shown(page)["kinds"]] == list(heads.KINDS)
 
 
 def test_a_page_or_a_picture_by_its_name_over_what_was_there(run: Path) -> None:
@@ -94,7 +94,7 @@ def test_the_same_text_gives_the_same_page_and_the_same_picture(run: Path) -> No
 def test_a_given_translation_is_looked_at(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["attention", str(run), TEXT, "--target", "I am <a> student."]) == 0
     kinds = shown(Path("attention.html"))["kinds"]
-    assert "".join(kinds[2]["from"]).replace("␣", " ").strip() == "I am <a> student.⟨end⟩"
+    assert "".join(kinds[2]["queries"]).replace("␣", " ").strip() == "I am <a> student.⟨end⟩"
     assert "I am &lt;a&gt; student." in Path("attention.html").read_text("utf-8")
     assert "translation:" not in capsys.readouterr().out
 

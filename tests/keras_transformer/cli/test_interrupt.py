@@ -114,6 +114,7 @@ FED = """
 from itertools import repeat
 import tensorflow as tf
 from keras_transformer import cli
+from keras_transformer.cli import train
 
 kept = []
 
@@ -124,14 +125,14 @@ def fed(*_):
         next(kept[-1])
     raise KeyboardInterrupt
 
-cli._call = fed
+train.run = fed
 cli.command()
 """
 
 
 def test_while_batches_are_made_by_a_thread_of_tensorflow() -> None:
     """Where the interpreter is taken down meanwhile, the process hangs, or ends with a signal."""
-    command = [sys.executable, "-c", FED, "train"]
+    command = [sys.executable, "-c", FED, "train", "--run", "run"]
     done = subprocess.run(command, capture_output=True, timeout=120, check=False)
     assert done.stderr.decode().endswith("keras-transformer train: interrupted\n")
     assert done.returncode == 130

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_transformer.cli import main, train
+from keras_transformer.cli import _nearby, main, train
 from keras_transformer.training.recipe import Recipe
 from tests.support.commands import failed
 
@@ -82,6 +82,26 @@ def test_an_export_of_nothing_speaks_of_what_is_not_there(capsys: pytest.Capture
     for option in ([], ["--golden", "text.txt"]):
         told = refused(capsys, "export", "nofile", "--output", "models/fr-en/3", *option)
         assert told.startswith("nofile does not exist: ")
+
+
+def test_of_a_directory_of_very_many_entries_only_some_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        for inner in range(20):
+            (tmp_path / f"{number}" / f"{inner}" / "deep").mkdir(parents=True)
+    seen: list[Path] = []
+
+    def is_version(path: Path) -> bool:
+        seen.append(path)
+        return False
+
+    monkeypatch.setattr(_nearby, "MAX_ENTRIES", 50)
+    monkeypatch.setattr(_nearby, "is_version", is_version)
+    _nearby.refuse_if_another_is_near(tmp_path, _nearby.is_version, _nearby.is_root)
+    # the path itself; beside its 20 names 30 entries in them; then near it the 20 names, and of the first
+    # name 20 entries, in which 10 more are looked at
+    assert len(seen) == 1 + 30 + 20 + 10
 
 
 # Which values

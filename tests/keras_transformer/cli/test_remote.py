@@ -17,7 +17,6 @@ from serving.server import Server
 from tests.support.serving.certificates import Files
 from tests.support.serving.echo import run
 from tests.support.serving.serve_process import serving
-from tests.support.versions.small_model import exported, small_model
 
 LINES = [
     "Je suis étudiant.",
@@ -30,29 +29,22 @@ LINES = [
 
 
 @pytest.fixture(scope="module")
-def version(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("remote") / "fr-en" / "1"
-    exported(small_model(), directory, "onnx")
-    return directory
-
-
-@pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return Files(tmp_path_factory.mktemp("files"))
 
 
 @pytest.fixture(scope="module")
-def server(version: Path) -> Iterator[str]:
-    with serving(version, "--characters", 1000) as (_, address):
+def server(exported: Path) -> Iterator[str]:
+    with serving(exported, "--characters", 1000) as (_, address):
         yield f"grpc://{address}"
 
 
 @pytest.fixture(scope="module")
-def secret_server(version: Path, files: Files) -> Iterator[str]:
+def secret_server(exported: Path, files: Files) -> Iterator[str]:
     """With all that can be asked for."""
     certificate, key = files.server
     options = ["--tls-certificate", certificate, "--tls-key", key, "--tls-client-ca", files.ca]
-    with serving(version, *options, "--token-file", files.tokens("secret", "other")) as (_, address):
+    with serving(exported, *options, "--token-file", files.tokens("secret", "other")) as (_, address):
         yield f"grpcs://{address}"
 
 
@@ -73,12 +65,12 @@ def failure(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 def test_a_server_prints_what_its_version_prints(
     options: list[str],
     place: str,
-    version: Path,
+    exported: Path,
     server: str,
     letters: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["translate", str(version), "--input", str(letters), *options]) == 0
+    assert main(["translate", str(exported), "--input", str(letters), *options]) == 0
     expected = capsys.readouterr().out
     assert main(["translate", f"{server}{place}", "--input", str(letters), *options]) == 0
     out, err = capsys.readouterr()
@@ -102,13 +94,13 @@ def test_neither_framework_nor_runtime_is_loaded_for_it(server: str, letters: Pa
 
 
 def test_a_server_that_wants_everything_gets_it(
-    version: Path, secret_server: str, files: Files, letters: Path, capsys: pytest.CaptureFixture[str]
+    exported: Path, secret_server: str, files: Files, letters: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (files.directory / "mine").write_text("# mine\nother\n")
     certificate, key = files.client
     options = ["--ca", files.ca, "--certificate", certificate, "--key", key]
     options += ["--token-file", files.directory / "mine"]
-    assert main(["translate", str(version), "--input", str(letters)]) == 0
+    assert main(["translate", str(exported), "--input", str(letters)]) == 0
     expected = capsys.readouterr().out
     assert main(["translate", secret_server, "--input", str(letters), *map(str, options)]) == 0
     assert capsys.readouterr().out == expected
@@ -133,7 +125,7 @@ def test_the_lines_before_one_that_is_refused_are_printed(
     assert err.splitlines()[-2:] == [
         "100 lines done",
         f"keras-transformer translate: {server}: INVALID_ARGUMENT: "
-        "text: it has 1,001 characters, and 1,000 are taken: divide it.",
+        "text has 1,001 characters; the limit is 1,000. Split it into several requests.",
     ]
 
 

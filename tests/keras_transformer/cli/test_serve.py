@@ -91,13 +91,13 @@ def test_files_that_cannot_be_used_are_failures_before_anything_listens(
     for options, told in [
         ([*pair, "none.pem"], f"none.pem {no_file}."),
         ([*pair, str(files.client[1])],
-         f"{files.client[1]} is not the key of {certificate}: name two that belong together."),
+         f"{files.client[1]} is not the key of {certificate}; name two that belong together."),
         ([*pair, key, "--tls-client-ca", "none.pem"], f"none.pem {no_file}."),
         ([*pair, key, "--tls-client-ca", key],
-         f"{key} has no certificate of an authority: name a PEM file that has one."),
+         f"{key} has no certificate of an authority; name a PEM file with one."),
         (["--token-file", "none"], f"none {no_file}."),
         (["--token-file", str(files.tokens("# x", " "))],
-         f"{tmp_path}/tokens has no token: write one a line, as `openssl rand -hex 32` makes them."),
+         f"{tmp_path}/tokens has no token; write one a line, as `openssl rand -hex 32` makes them."),
     ]:  # fmt: skip
         assert main(["serve", str(tmp_path), *options]) == 1
         assert capsys.readouterr().err == f"keras-transformer serve: {told}\n"
@@ -112,7 +112,7 @@ def test_a_directory_without_models_is_a_failure_that_says_what_to_name(
 ) -> None:
     assert main(["serve", str(tmp_path), "--port", "0"]) == 1
     assert capsys.readouterr().err == (
-        f"keras-transformer serve: {tmp_path} has no models: name a directory that "
+        f"keras-transformer serve: {tmp_path} has no models; name a directory that "
         "`keras-transformer export` wrote, or one that holds NAME/VERSION directories of such.\n"
     )
 

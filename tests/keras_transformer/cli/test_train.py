@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +20,7 @@ from keras_transformer.training import recipe as recipe_module
 from keras_transformer.training.history import best
 from keras_transformer.training.run_directory import Run
 from tests.support.commands import failed
+from tests.support.small_training import between_model_and_checkpoint, small_tiny
 
 LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]
 SMALL = ["--batch-tokens", "512", "--max-tokens", "64", "--vocabulary-size", "400", "--precision", "float32"]
@@ -27,6 +28,12 @@ EIGHT_STEPS = [
     *SMALL, "--steps", "8", "--warmup-steps", "3", "--validate-every", "4",
     "--gradient-accumulation-steps", "2",
 ]  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small() -> Iterator[None]:
+    with small_tiny():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +297,7 @@ def test_a_full_disk_is_told_and_the_run_is_as_it_was(
     half_way: Path, capsys: pytest.CaptureFixture[str], disk_of: Callable[[int], AbstractContextManager[None]]
 ) -> None:
     before = tree(half_way / "checkpoints")
-    with disk_of(10_000_000):  # the model has 6 MB, a checkpoint 28
+    with disk_of(between_model_and_checkpoint(half_way)):
         said = failed(capsys, "train", "--run", half_way, "--resume")
     assert "File too large" in said
     assert tree(half_way / "checkpoints") == before

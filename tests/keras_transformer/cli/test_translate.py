@@ -15,8 +15,7 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.cli import main
-from keras_transformer.cli._lines import LineReader
-from keras_transformer.cli.translate import chunks, translated
+from keras_transformer.cli.translate import Portions, translated
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences
 from keras_transformer.text.sentences import Lengths, Parts
@@ -279,7 +278,7 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_documented_commands_run(run: Path, tmp_path: Path, model: TranslationModel) -> None:
-    guide = (Path(__file__).parents[3] / "docs" / "translating.md").read_text("utf-8")
+    guide = (Path(__file__).parents[3] / "docs" / "how-to" / "translate.md").read_text("utf-8")
     commands = re.findall(r"^```sh\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)[0]
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "run").symlink_to(run)
@@ -307,14 +306,31 @@ def test_a_terminal_of_another_encoding_gets_utf8(
     assert set(written.getvalue().decode()) == {"é", "\n"}
 
 
-def test_the_first_chunks_are_small(tmp_path: Path) -> None:
-    path = tmp_path / "lines.txt"
-    path.write_text("abcd\n" * 200_000)
-    with LineReader.of(path) as lines:
-        sizes = [5 * len(chunk) for chunk in chunks(lines)]
-    assert sizes[0] < 2**14 + 5
-    assert sizes[0] < sizes[1] < sizes[2] < max(sizes) <= 2**18 + 5
+def test_the_first_portions_are_small(tmp_path: Path) -> None:
+    sizes: list[int] = []
+
+    def translate(texts: list[str]) -> list[str]:
+        sizes.append(sum(len(text.encode()) for text in texts))
+        return texts
+
+    texts = ["é123"] * 200_000  # 5 bytes each
+    answers = Portions(translate, lambda done, texts: None)(texts)
+    assert list(answers) == texts
+    assert sizes[0] <= 2**14
+    assert sizes[0] < sizes[1] < sizes[2] < max(sizes) <= 2**18
     assert sum(sizes) == 1_000_000
+
+
+def test_a_text_larger_than_a_portion_is_a_portion_by_itself() -> None:
+    portions: list[int] = []
+
+    def translate(texts: list[str]) -> list[str]:
+        portions.append(len(texts))
+        return texts
+
+    texts = ["a" * 10, "b" * 2**20, "c" * 10, "d" * 10]
+    assert list(Portions(translate, lambda done, texts: None)(texts)) == texts
+    assert portions == [1, 1, 2]
 
 
 def test_a_chunk_of_blank_lines_asks_the_model_nothing() -> None:

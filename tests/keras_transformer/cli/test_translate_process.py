@@ -7,8 +7,12 @@ import select
 import signal
 import subprocess
 import sys
+import termios
+import tty
 from itertools import cycle, islice
 from pathlib import Path
+
+import pytest
 
 from keras_transformer import TranslationModel
 
@@ -88,41 +92,63 @@ def test_at_a_terminal_it_says_how_to_end_and_answers_each_line(run: Path, model
     os.close(terminal)
 
 
-def test_a_terminal_shows_how_far_a_file_is(run: Path, tmp_path: Path) -> None:
-    path = tmp_path / "lines.txt"
-    path.write_text("Non.\n" * 5000)
+def shown_in_a_terminal(
+    run: Path, path: Path, out: Path, columns: int, until: bytes, *, interrupt: bool = False
+) -> bytes:
+    """What a terminal of so many columns gets on stderr while a file is translated into another."""
     terminal, stderr = pty.openpty()
-    with (tmp_path / "out.txt").open("wb") as out:
+    tty.setraw(stderr)
+    termios.tcsetwinsize(stderr, (24, columns))
+    with out.open("wb") as file:
         process = started(
-            run, "--input", str(path), stdin=subprocess.DEVNULL, stdout=out.fileno(), stderr=stderr
+            run, "--input", str(path), stdin=subprocess.DEVNULL, stdout=file.fileno(), stderr=stderr
         )
     os.close(stderr)
     with process:
-        shown = heard(terminal, b"lines/s\r\n")
-        assert process.wait(60) == 0
+        shown = heard(terminal, until)
+        if interrupt:
+            process.send_signal(signal.SIGINT)
+            heard(terminal, b"interrupted\n")
+        assert process.wait(60) == (130 if interrupt else 0)
     os.close(terminal)
-    assert (tmp_path / "out.txt").read_bytes().count(b"\n") == 5000
-    assert re.search(rb"\r\x1b\[K3,[\d]{3} lines, [\d.]+ s, [\d,]+ lines/s, 66%\r", shown)
-    assert re.search(rb"\r\x1b\[K5,000 lines, [\d.]+ s, [\d,]+ lines/s\r\n\Z", shown)
+    return shown
+
+
+@pytest.mark.parametrize("columns", [30, 100])
+def test_a_terminal_shows_how_far_a_file_is_in_one_line(columns: int, run: Path, tmp_path: Path) -> None:
+    path, out = tmp_path / "lines.txt", tmp_path / "out.txt"
+    path.write_text("Non.\n" * 5000)
+    shown = shown_in_a_terminal(run, path, out, columns, b"lines/s\n" if columns > 40 else b"5,000 lines")
+    assert out.read_bytes().count(b"\n") == 5000
+    moved = [line.decode().rstrip() for line in shown.partition(b"...\n")[2].split(b"\r")[:-1]]
+    assert max(map(len, moved)) < columns
+    assert any(line.startswith("66% |") for line in moved)
+    if columns > 40:
+        assert any(re.search(r"left, 3,\d{3} lines, [\d.]+ s, [\d,]+ lines/s$", line) for line in moved)
+        assert re.search(rb"\r5,000 lines, [\d.]+ s, [\d,]+ lines/s\n\Z", shown)
 
 
 def test_a_terminal_shows_how_far_a_line_of_a_megabyte_is(run: Path, tmp_path: Path) -> None:
-    path = tmp_path / "line.txt"
+    path, out = tmp_path / "line.txt", tmp_path / "out.txt"
     path.write_text("Non. Oui. " * 100_000 + "\n")
-    terminal, stderr = pty.openpty()
-    with (tmp_path / "out.txt").open("wb") as out:
-        process = started(
-            run, "--input", str(path), stdin=subprocess.DEVNULL, stdout=out.fileno(), stderr=stderr
-        )
-    os.close(stderr)
-    with process:
-        shown = heard(terminal, b" sentences of the next")
-        process.send_signal(signal.SIGINT)
-        heard(terminal, b"interrupted\r\n")
-        assert process.wait(60) == 130
-    os.close(terminal)
-    assert re.search(rb"\r\x1b\[K0 lines, and [\d,]+ of [\d,]+ sentences of the next", shown)
-    assert (tmp_path / "out.txt").read_bytes() == b""
+    shown = shown_in_a_terminal(run, path, out, 100, b" sentences of the next", interrupt=True)
+    assert re.search(rb"left, 0 lines, and [\d,]+ of [\d,]+ sentences of the next", shown)
+    assert out.read_bytes() == b""
+
+
+def test_a_log_has_a_line_now_and_then_and_nothing_that_moves(tmp_path: Path) -> None:
+    code = (
+        "from itertools import count; from keras_transformer import progress_bar as progress; "
+        "progress.LOG_EVERY = 10; progress.time.monotonic = count().__next__; "  # each look is a second later
+        "bar = progress.progress_bar('{n} of {total}', '{postfix}', total=40); "
+        "[(bar.set_postfix_str('words', refresh=False), bar.refresh()) for bar.n in range(40)]; "
+        "bar.write('a notice', file=progress.sys.stderr); bar.close()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == ""
+    assert re.fullmatch(r"(\d+ of 40, words\n){4}a notice\n", done.stderr)
 
 
 def test_what_a_text_holds_cannot_command_the_terminal(tmp_path: Path) -> None:

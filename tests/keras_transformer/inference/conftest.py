@@ -1,26 +1,29 @@
 """A small model with weights that matter, and sources of every length."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from keras_transformer import TranslationModel
-from keras_transformer.graphs.precision import Float32
-from keras_transformer.graphs.transformer import candidate_decoder, encoder
-from keras_transformer.inference.backends.session import open_session
-from keras_transformer.models.weights import network_weights
 from tests.support.small_network import END, VOCABULARY, small_network
+
+if TYPE_CHECKING:
+    from keras_transformer import TranslationModel
 
 
 @pytest.fixture(scope="module")
-def model() -> TranslationModel:
+def model() -> "TranslationModel":
     return small_network()
 
 
 @pytest.fixture(scope="module")
-def sessions(model: TranslationModel) -> list[Any]:
+def sessions(model: "TranslationModel") -> list[Any]:
     """The model's graphs in ONNX Runtime: the encoder, and the decoder that gives a beam its candidates."""
+    from keras_transformer.graphs.precision import Float32
+    from keras_transformer.graphs.transformer import candidate_decoder, encoder
+    from keras_transformer.inference.backends.session import open_session
+    from keras_transformer.models.weights import network_weights
+
     network = network_weights(model)
     return [open_session(bytes(make(network, Float32()))) for make in (encoder, candidate_decoder)]
 

@@ -1,11 +1,8 @@
 """The batch by itself: who comes, who goes, and that nobody suffers for another."""
 
-from collections.abc import Sequence
-
 import pytest
 
-from keras_transformer.inference.batch import Batch
-from keras_transformer.inference.queue import SLACK, Queue, QueueFullError
+from keras_transformer.inference.batch import NOT_FINITE, Batch
 from keras_transformer.inference.request import End, Request
 from tests.support.fake_backend import (
     BROKEN_SOURCE,
@@ -70,7 +67,7 @@ def test_one_whose_step_or_encoding_fails_fails_alone(bad: int) -> None:
         == {
             BROKEN_SOURCE: "no encoding",
             BROKEN_STEP: "no step",
-            NO_NUMBER: "the model gave no number",
+            NO_NUMBER: NOT_FINITE,
         }[bad]
     )
     for each in (good, other):
@@ -87,55 +84,3 @@ def test_one_that_is_cancelled_or_too_late_costs_no_further_step() -> None:
     assert batch.step(1.0).ended == [late, cancelled]
     assert (cancelled.end, late.end) == (End.CANCELLED, End.EXPIRED)
     assert len(cancelled.tokens) == len(late.tokens) == runtime.steps == 1
-
-
-def taken(queue: Queue) -> list[Request]:
-    return [queue.take() for _ in range(len(queue))]
-
-
-def test_the_highest_priority_goes_first_and_then_the_oldest() -> None:
-    queue = Queue(10)
-    requests: Sequence[Request] = [request(place, priority=place % 2) for place in range(6)]
-    for each in requests:
-        queue.put(each)
-    assert taken(queue) == [requests[place] for place in (1, 3, 5, 0, 2, 4)]
-
-
-def test_a_queue_takes_so_many_and_says_so() -> None:
-    queue = Queue(2)
-    first, second, third = request(1), request(2), request(3)
-    queue.put(first)
-    queue.put(second)
-    with pytest.raises(QueueFullError) as told:
-        queue.put(third)
-    assert str(told.value) == "2 requests are waiting, and 2 may"
-    assert queue.discard(first)  # its room is free at once
-    assert not queue.discard(first)
-    queue.put(third)
-    assert len(queue) == 2
-    assert taken(queue) == [second, third]
-
-
-def test_requests_that_belong_together_are_all_taken_or_none() -> None:
-    queue = Queue(3)
-    first, second, third, fourth = (request(place) for place in range(4))
-    queue.put(first, second)
-    with pytest.raises(QueueFullError):
-        queue.put(third, fourth)
-    queue.put(third)
-    assert taken(queue) == [first, second, third]
-
-
-def test_requests_that_come_and_go_leave_nothing_behind_however_many_they_are() -> None:
-    queue = Queue(1_000)
-    staying: list[Request] = []
-    for place in range(5_000):
-        going = request(place, priority=-1)  # never the first
-        queue.put(going)
-        if place % 100 == 0:
-            staying.append(request(place))
-            queue.put(staying[-1])
-        assert queue.discard(going)
-        assert len(queue) == len(staying)
-        assert len(queue._heap) <= 2 * len(staying) + SLACK + 1
-    assert taken(queue) == staying

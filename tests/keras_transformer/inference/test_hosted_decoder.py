@@ -51,3 +51,30 @@ def test_one_worker_that_fails_ends_the_others_and_is_told(
     with pytest.raises(Exception, match="indices element out of data bounds"):
         decoder(sessions, workers=2, slots=1).translate_ids([[100, END], *rows])
     assert threading.active_count() == before
+
+
+def test_a_decoder_that_has_answered_answers_again_with_the_backends_that_it_has(
+    sessions: list[Any], rows: list[list[int]]
+) -> None:
+    made: list[tuple[int, ...]] = []
+
+    def make_backend(*sizes: int) -> OnnxBackend:
+        made.append(sizes)
+        return OnnxBackend(*sessions, START, *sizes)
+
+    alone = [decoder(sessions).translate_ids([row])[0] for row in rows]
+    beams = [decoder(sessions).search([row], beam=3)[0] for row in rows[:4]]
+    one = Decoder(make_backend, END, LONGEST)
+    assert one.translate_ids(rows) == alone
+    assert len(made) == 1
+    for begin in (0, 3, 7):
+        assert one.translate_ids(rows[begin : begin + 3]) == alone[begin : begin + 3]
+    assert len(made) == 1
+    assert one.search(rows[:4], beam=3) == beams  # with other candidates
+    assert len(made) == 2
+    with pytest.raises(Exception, match="indices element out of data bounds"):
+        one.translate_ids([[5, END], [100, END]])
+    assert one.translate_ids(rows) == alone  # nothing is left of what failed
+    longer = [[5] * (LONGEST - 1) + [END], *rows]
+    assert one.translate_ids(longer)[1:] == alone
+    assert made[-1][1] == LONGEST

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer import TransformerDecoder
+from keras_transformer import TransformerDecoder, TransformerDecoderBlock
 from tests.support.decoder_steps import (
     BATCH,
     LENGTH,
@@ -101,6 +101,16 @@ def test_a_step_past_the_cache_is_refused_where_that_is_known(decoder, memory, t
 def test_a_prompt_past_the_cache_is_refused_where_that_is_known(decoder, memory, targets, size, position):
     with pytest.raises(ValueError, match=f"below {size}, the length given to start; got 0 to "):
         decoder.prefill(targets, start(decoder, memory, length=size), position=position)
+
+
+@pytest.mark.parametrize("kind", [TransformerDecoder, TransformerDecoderBlock])
+def test_a_decoder_that_looks_ahead_has_no_cache_to_step_over(kind):
+    layers = {"num_layers": 1} if kind is TransformerDecoder else {}
+    decoder = kind(**layers, num_heads=2, inner_width=12, causal=False)
+    decoder.build((None, None, WIDTH))
+
+    with pytest.raises(ValueError, match=r"causal=False .* whole sequence, or create it with causal=True"):
+        decoder.start(BATCH, LENGTH, None)
 
 
 def test_a_memory_of_another_batch_is_refused():

@@ -22,6 +22,8 @@ from keras_transformer.training.history import best
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run_directory import Run
 from keras_transformer.training.trainer import Trainer
+from tests.support.paths import ROOT
+from tests.support.small_training import between_model_and_checkpoint, small_tiny
 
 ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}
 RECIPE = {
@@ -51,9 +53,9 @@ class Trainings:
 
 
 def start(arguments: list[str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "keras_transformer", "train", *arguments]
+    command = [sys.executable, "-m", "tests.support.small_training", "train", *arguments]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **ONE_THREAD}
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **ONE_THREAD}
     )
 
 
@@ -177,14 +179,15 @@ def test_the_mean_of_the_last_validations_survives_a_full_disk(trainings: Traini
     assert [path.name for path in checkpoints(whole)] == [f"step-{step:09d}.npz" for step in (4, 6, 8)]
     process = start(trainings.new(run, **recipe))
     wait_until(lambda: len(checkpoints(run)) == 2, process)
-    limit_files(process, 10_000_000)  # the model has 6 MB, a checkpoint 28
+    limit_files(process, between_model_and_checkpoint(whole))
     err = process.communicate(timeout=250)[1].decode()
     assert process.returncode == 1
     assert "File too large" in err
     finish(trainings.resumed(run))
     assert_same(run, whole)
 
-    trainer = Trainer(Run(run), Recipe.from_dict(Run(run).read("recipe.json")))
+    with small_tiny():
+        trainer = Trainer(Run(run), Recipe.from_dict(Run(run).read("recipe.json")))
     raw = []
     for path in checkpoints(run):
         checkpoint.restore(path, trainer._variables())

@@ -22,18 +22,18 @@ def written(figure: Figure) -> list[str]:
 
 def test_from_above_each_weight_stands_where_layer_head_and_tokens_say(heads: Heads) -> None:
     figure = attention_figure(heads, Choice())
-    assert len(figure.axes) == 3
-    for axes, kind in zip(figure.axes, heads.kinds.values(), strict=True):
+    assert len(figure.axes) == 4  # the last is the legend
+    for axes, kind in zip(figure.axes[:-1], heads.kinds.values(), strict=True):
         drawn = axes.collections[0].get_array()
-        rows, columns = len(kind.looking) + 1, len(kind.seen) + 1  # a gap of one cell
+        rows, columns = len(kind.queries) + 1, len(kind.keys) + 1  # a gap of one cell
         assert drawn.shape == (kind.layers * rows - 1, kind.heads * columns - 1)
         for layer, head in np.ndindex(kind.layers, kind.heads):
             block = drawn[layer * rows : (layer + 1) * rows - 1, head * columns : (head + 1) * columns - 1]
             np.testing.assert_array_equal(block, kind.weights[layer, head])
         assert drawn[rows - 1].mask.all()
         assert drawn[:, columns - 1].mask.all()
-        assert [label.get_text() for label in axes.get_yticklabels()] == list(kind.looking) * kind.layers
-        assert [label.get_text() for label in axes.get_xticklabels()] == list(kind.seen) * kind.heads
+        assert [label.get_text() for label in axes.get_yticklabels()] == list(kind.queries) * kind.layers
+        assert [label.get_text() for label in axes.get_xticklabels()] == list(kind.keys) * kind.heads
         assert axes.get_ylim() == (kind.layers * rows - 1, 0)
         assert list(axes.get_xticks()[:2]) == [0.5, 1.5]
         assert axes.get_yticks()[rows - 1] == rows + 0.5  # the second layer's first token
@@ -42,9 +42,9 @@ def test_from_above_each_weight_stands_where_layer_head_and_tokens_say(heads: He
 
 def test_kinds_layers_and_heads_are_named(heads: Heads) -> None:
     assert written(attention_figure(heads, Choice(layer=2))) == [
-        "Input–Input: rows look at columns", "head 1", "head 2", "layer 2",
-        "Output–Output: rows look at columns", "head 1", "head 2", "layer 2",
-        "Input–Output: rows look at columns", "head 1", "head 2", "layer 2",
+        "Input–Input: rows are queries, columns are keys", "head 1", "head 2", "layer 2",
+        "Output–Output: rows are queries, columns are keys", "head 1", "head 2", "layer 2",
+        "Input–Output: rows are queries, columns are keys", "head 1", "head 2", "layer 2",
     ]  # fmt: skip
     assert written(attention_figure(heads, Choice("output-output", head=2)))[1:] == [
         "head 2", "layer 1", "layer 2", "layer 3",
@@ -64,8 +64,8 @@ def test_one_head_has_its_numbers(heads: Heads) -> None:
     kind = heads.kinds["input-output"]
     assert axes.get_title(loc="left") == "Input–Output, layer 3, head 2"
     assert [text.get_text() for text in axes.texts] == [f"{value:.2f}" for value in kind.weights[2, 1].flat]
-    assert [label.get_text() for label in axes.get_yticklabels()] == list(kind.looking)
-    assert [label.get_text() for label in axes.get_xticklabels()] == list(kind.seen)
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(kind.queries)
+    assert [label.get_text() for label in axes.get_xticklabels()] == list(kind.keys)
 
 
 def heads_over(*tokens: str) -> Heads:

@@ -78,10 +78,23 @@ def test_what_is_not_finite_or_missing_is_a_gap() -> None:
     assert points(best(figure)[-1]) == [(400, 0.5)]  # no model is kept whose loss is no number
 
 
-def test_few_validations_are_points_and_many_a_line() -> None:
+def test_the_warmup_is_shaded_in_both_panels_as_far_as_training_has_come() -> None:
+    def shaded(figure: Figure) -> list[float]:
+        return [patch.get_width() for axes in figure.axes for patch in axes.patches]
+
+    figure = learning_curves(HISTORY, warmup_steps=150)
+    assert shaded(figure) == [150, 150]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["warm-up"]
+    assert shaded(learning_curves(HISTORY, warmup_steps=1000)) == [400, 400]
+    assert shaded(learning_curves(HISTORY)) == []
+    assert shaded(learning_curves([{}], warmup_steps=10)) == []
+
+
+def test_every_validation_is_a_point_and_many_are_small() -> None:
     many = [{"step": step, "training_loss": 1, "loss": 1, "bleu": step} for step in range(1, 41)]
-    assert learning_curves(HISTORY).axes[1].lines[0].get_marker() == "o"
-    assert learning_curves(many).axes[1].lines[0].get_marker() == "None"
+    few, small = (learning_curves(each).axes[1].lines[0] for each in (HISTORY, many))
+    assert few.get_marker() == small.get_marker() == "o"
+    assert small.get_markersize() < few.get_markersize()
 
 
 @pytest.mark.parametrize(

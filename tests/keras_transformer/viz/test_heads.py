@@ -28,7 +28,7 @@ def test_the_weights_are_the_models(model: TranslationModel) -> None:
     assert list(heads.kinds) == list(KINDS)
     for kind, weights in zip(heads.kinds.values(), expected, strict=True):
         np.testing.assert_allclose(kind.weights, weights, atol=1e-6)
-        assert kind.weights.shape == (kind.layers, kind.heads, len(kind.looking), len(kind.seen))
+        assert kind.weights.shape == (kind.layers, kind.heads, len(kind.queries), len(kind.keys))
         np.testing.assert_allclose(kind.weights.sum(-1), 1, atol=1e-5)
         assert kind.weights.std() > 0.05  # there is something to see
     assert [(kind.layers, kind.heads) for kind in heads.kinds.values()] == [(2, 2), (3, 2), (3, 2)]
@@ -49,12 +49,12 @@ def test_tokens_are_those_of_the_text_and_of_the_translation(model: TranslationM
         piece.replace("▁", "␣")
         for piece in tokenizer.pieces_target(tokenizer.encode_target(["I am a student."])[0][:-1])
     ]
-    assert kinds["input-input"].looking == kinds["input-input"].seen == (*pieces[:-1], END)
-    assert kinds["input-output"].seen == (*pieces[:-1], END)
-    assert kinds["output-output"].looking == kinds["output-output"].seen == (START, *read)
-    assert kinds["input-output"].looking == (*read, END)
-    assert kinds["input-output"].situations[0] == f"has read {START}, says {read[0]}"
-    assert kinds["input-output"].situations[-1] == f"has read {read[-1]}, says {END}"
+    assert kinds["input-input"].queries == kinds["input-input"].keys == (*pieces[:-1], END)
+    assert kinds["input-output"].keys == (*pieces[:-1], END)
+    assert kinds["output-output"].queries == kinds["output-output"].keys == (START, *read)
+    assert kinds["input-output"].queries == (*read, END)
+    assert kinds["input-output"].notes[0] == f"has read {START}, predicts {read[0]}"
+    assert kinds["input-output"].notes[-1] == f"has read {read[-1]}, predicts {END}"
 
 
 def test_a_row_is_the_step_at_which_its_token_was_said(model: TranslationModel) -> None:
@@ -66,7 +66,7 @@ def test_a_row_is_the_step_at_which_its_token_was_said(model: TranslationModel) 
     logits, _ = attended(model, said[:-1])
     best = readable(tokenizer.pieces_target(logits.argmax(-1)))
     assert len(best) > 4
-    assert best == heads.kinds["input-output"].looking[: len(best)]
+    assert best == heads.kinds["input-output"].queries[: len(best)]
 
 
 def speaking(model: TranslationModel, *ids: int) -> TranslationModel:
@@ -84,21 +84,21 @@ def test_a_translation_that_was_stopped_has_no_end(model: TranslationModel) -> N
     piece = model.tokenizer.encode_target(["a"])[0][0]
     heads = heads_of(speaking(model, piece), "a")
     length = 2 * len(model.tokenizer.encode_source(["a"])[0]) + 10
-    assert heads.kinds["input-output"].looking == readable(model.tokenizer.pieces_target([piece])) * length
-    assert heads.kinds["output-output"].looking[0] == START
-    assert len(heads.kinds["output-output"].looking) == length
+    assert heads.kinds["input-output"].queries == readable(model.tokenizer.pieces_target([piece])) * length
+    assert heads.kinds["output-output"].queries[0] == START
+    assert len(heads.kinds["output-output"].queries) == length
 
 
 def test_a_translation_of_nothing_is_its_end(model: TranslationModel) -> None:
     heads = heads_of(speaking(model, model.tokenizer.eos_id), TEXT)
     assert heads.translation == ""
-    assert heads.kinds["input-output"].looking == (END,)
-    assert heads.kinds["output-output"].looking == (START,)
+    assert heads.kinds["input-output"].queries == (END,)
+    assert heads.kinds["output-output"].queries == (START,)
 
 
 def test_a_given_translation_is_shown_as_it_was_given(model: TranslationModel) -> None:
     assert heads_of(model, TEXT, "  I am — 7 ").translation == "  I am — 7 "
-    assert heads_of(model, TEXT, "").kinds["input-output"].looking == (END,)
+    assert heads_of(model, TEXT, "").kinds["input-output"].queries == (END,)
 
 
 @pytest.mark.parametrize(
@@ -119,29 +119,29 @@ def test_pieces_are_readable(pieces: list[str], shown: tuple[str, ...]) -> None:
 
 
 def test_the_end_is_not_what_a_text_calls_it(model: TranslationModel) -> None:
-    looking = heads_of(model, "</s>").kinds["input-input"].looking
-    assert looking[-1] == END
-    assert "".join(looking[:-1]).lstrip("␣") == "</s>"
+    queries = heads_of(model, "</s>").kinds["input-input"].queries
+    assert queries[-1] == END
+    assert "".join(queries[:-1]).lstrip("␣") == "</s>"
 
 
 def test_more_tokens_than_the_model_has_positions_are_cut_and_that_is_told(model: TranslationModel) -> None:
     text = "Je suis étudiant. " * 20
     tokens = len(model.tokenizer.encode_source([text])[0])
     heads = heads_of(model, text, "I am. " * 30)
-    assert heads.cut[0] == f"The text has {tokens} tokens and 40 are shown: the rest was left out."
-    assert heads.cut[1].startswith("The translation has ")
+    assert heads.notices[0] == f"The text has {tokens} tokens and 40 are shown: the rest was left out."
+    assert heads.notices[1].startswith("The translation has ")
     assert [kind.weights.shape[2:] for kind in heads.kinds.values()] == [(40, 40)] * 3
-    assert heads.kinds["input-input"].looking[-1] == END
-    assert END not in heads.kinds["input-output"].looking
-    assert heads_of(model, TEXT).cut == ()
+    assert heads.kinds["input-input"].queries[-1] == END
+    assert END not in heads.kinds["input-output"].queries
+    assert heads_of(model, TEXT).notices == ()
 
 
 def test_no_more_tokens_are_shown_than_can_be_told_apart(model: TranslationModel) -> None:
     network = Network(1, 1, 16, 24, 2, max_length=400)
     long = TranslationModel(network, model.source_vocabulary, tokenizer=model.tokenizer)
     heads = heads_of(long, "e " * 500, "e")
-    assert len(heads.kinds["input-input"].looking) == 256
-    assert "and 256 are shown" in heads.cut[0]
+    assert len(heads.kinds["input-input"].queries) == 256
+    assert "and 256 are shown" in heads.notices[0]
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\u200b"])

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from keras_transformer.viz.pictures import WEIGHTS, attention_picture, draw, png, svg
@@ -70,9 +71,24 @@ def test_numbers_can_be_read_on_their_cells() -> None:
     figure = attention_picture(np.linspace(0, 1, 21)[None], ["q"], [str(n) for n in range(21)])
     for text in figure.axes[0].texts:
         cell = luminance(WEIGHTS(float(text.get_text()))[:3])
-        ink = luminance({"black": [0, 0, 0], "white": [1, 1, 1]}[text.get_color()])
+        ink = luminance(to_rgb(text.get_color()))
         contrast = (max(cell, ink) + 0.05) / (min(cell, ink) + 0.05)
         assert contrast >= 4.5, text.get_text()  # what WCAG asks of small text
+
+
+def test_in_a_dark_page_the_scale_is_dark_and_its_numbers_can_be_read() -> None:
+    values = np.linspace(0, 1, 21)[None]
+    drawing = svg(attention_picture(values, ["q"], [str(n) for n in range(21)]), "dark")
+    cells = re.findall(
+        r'<path d="[^"]*" clip-path="[^"]*" style="fill: light-dark\(#\w{6}, (#\w{6})\)', drawing
+    )
+    numbers = re.findall(r'<text style="([^"]*)"[^>]*>\d\.\d\d<', drawing)
+    assert len(cells) == len(numbers) == 21
+    lightness = [luminance(to_rgb(cell)) for cell in cells]
+    assert lightness == sorted(lightness)
+    for cell, style in zip(lightness, numbers, strict=True):
+        ink = 1.0 if re.search(r"fill: (light-dark\(black, white\)|#ffffff)", style) else 0.0
+        assert (max(cell, ink) + 0.05) / (min(cell, ink) + 0.05) >= 4.5
 
 
 def luminance(colour: object) -> float:

@@ -150,22 +150,17 @@ def test_every_limit_is_kept_to_and_names_what_breaks_it() -> None:
             fits = "a " * 10  # a piece each, and the end
             assert len(tokenizer().encode_source([fits])[0]) == 11
             await service.Translate(ask(fits + "a"))
-            assert await refused_for(service.Translate(ask(fits + "a a")), "text") == (
-                "text: it has 13 tokens, and 12 are taken: divide it"
-            )
+            message = await refused_for(service.Translate(ask(fits + "a a")), "text")
+            assert "13 tokens; the limit is 12" in message
             await service.Translate(ask("\u200b" * 40))
-            assert await refused_for(service.Translate(ask("\u200b" * 41)), "text") == (
-                "text: it has 41 characters, and 40 are taken: divide it"
-            )
+            message = await refused_for(service.Translate(ask("\u200b" * 41)), "text")
+            assert "41 characters; the limit is 40" in message
             await service.Translate(ask("a\nb\nc"))
-            assert await refused_for(service.Translate(ask("a\nb\nc\nd")), "text") == (
-                "text: it has 4 sentences, and 3 are taken: divide it"
-            )
+            message = await refused_for(service.Translate(ask("a\nb\nc\nd")), "text")
+            assert "4 sentences; the limit is 3" in message
             await service.BatchTranslate(wire.BatchTranslateRequest(texts=["a"] * 2))
             batch = service.BatchTranslate(wire.BatchTranslateRequest(texts=["a"] * 3))
-            assert await refused_for(batch, "texts") == (
-                "texts: there are 3, and 2 are taken: send several batches"
-            )
+            assert "3 items; the limit is 2" in await refused_for(batch, "texts")
 
     run(scenario)
 
@@ -207,9 +202,7 @@ def test_a_damaged_message_is_told_as_such() -> None:
         async with served() as channel:
             for kind, name in ((channel.unary_unary, "Translate"), (channel.unary_unary, "Attend")):
                 call = kind(f"/serving.v1.TranslationService/{name}")(b"\xff\xff")
-                assert (await refused(call, StatusCode.INVALID_ARGUMENT))[0] == (
-                    "the message is damaged, or of another type"
-                )
+                assert "cannot be parsed" in (await refused(call, StatusCode.INVALID_ARGUMENT))[0]
             stream = channel.unary_stream("/serving.v1.TranslationService/StreamTranslate")(b"\xff")
             await refused(stream.read(), StatusCode.INVALID_ARGUMENT)
 
@@ -227,17 +220,16 @@ def test_the_caller_chooses_model_and_version_and_is_told_which_answered() -> No
             ):
                 answer = (await service.Translate(ask("a", **options))).translation
                 assert (answer.model, answer.version) == expected
-            assert await refused_for(service.Translate(ask("a")), "options.model") == (
-                "options.model: there are several models, name one: en-de, fr-en"
-            )
-            for options, told in (
-                ({"model": "de-fr"}, "there is no model 'de-fr'; there is en-de, fr-en"),
-                ({"model": "fr-en", "version": 3}, "fr-en has no version 3, it has 2, 10"),
+            message = await refused_for(service.Translate(ask("a")), "options.model")
+            assert "en-de, fr-en" in message
+            for options, values in (
+                ({"model": "de-fr"}, ("'de-fr'", "en-de, fr-en")),
+                ({"model": "fr-en", "version": 3}, ("version 3 of fr-en", "2, 10")),
             ):
                 message, _ = await refused(service.Translate(ask("a", **options)), StatusCode.NOT_FOUND)
-                assert message == told
+                assert all(value in message for value in values)
                 batch = wire.BatchTranslateRequest(texts=["a"], options=wire.Options(**options))
-                assert (await refused(service.BatchTranslate(batch), StatusCode.NOT_FOUND))[0] == told
+                assert (await refused(service.BatchTranslate(batch), StatusCode.NOT_FOUND))[0] == message
             listed = (await service.ListModels(wire.ListModelsRequest())).models
             assert [(each.name, each.default_version) for each in listed] == [("en-de", 1), ("fr-en", 10)]
             assert [each.version for each in listed[1].versions] == [2, 10]
@@ -255,9 +247,9 @@ def test_where_no_model_is_left_one_may_come(options: dict[str, Any]) -> None:
             service, text = TranslationServiceStub(channel), ask("a", **options)
             batch = wire.BatchTranslateRequest(texts=["a"], options=text.options)
             for call in (service.Translate(text), service.BatchTranslate(batch)):
-                assert await refused(call, StatusCode.UNAVAILABLE) == (
-                    "no model is served at the moment: repeat it later", [],
-                )  # fmt: skip
+                message, details = await refused(call, StatusCode.UNAVAILABLE)
+                assert message.startswith("no model is served")
+                assert not details
             models.add(echo(version=2))
             assert (await service.Translate(text)).translation.text == "a"
         await server.drain(0)
@@ -271,12 +263,11 @@ def test_a_name_that_no_model_has_is_told_back_and_one_that_none_can_have_is_not
         async with stub() as service:
             name = letter * 255
             message, _ = await refused(service.Translate(ask("a", model=name)), StatusCode.NOT_FOUND)
-            assert message == f"there is no model {name!r}; there is echo"
+            assert f"{name!r}. Name one of echo" in message
             for length in (256, 1_000_000):
                 told = await refused_for(service.Translate(ask("a", model=letter * length)), "options.model")
-                assert told == (
-                    f"options.model: it has {length:,} characters, and a model's name at most 255"
-                )
+                assert f"{length:,} characters" in told
+                assert len(told) < 255
 
     run(scenario)
 

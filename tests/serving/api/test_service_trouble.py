@@ -19,9 +19,8 @@ from tests.support.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, s
 def test_a_priority_that_does_not_exist_is_wrong() -> None:
     async def scenario() -> None:
         async with stub() as service:
-            assert await refused_for(service.Translate(ask("a", priority=7)), "options.priority") == (
-                "options.priority: there is no priority 7"
-            )
+            message = await refused_for(service.Translate(ask("a", priority=7)), "options.priority")
+            assert "got 7" in message
 
     run(scenario)
 
@@ -57,7 +56,7 @@ def test_overload_is_told_with_when_to_come_again() -> None:
             message, (detail,) = await refused(
                 service.Translate(ask("Merci. Bonjour.")), StatusCode.RESOURCE_EXHAUSTED
             )
-            assert message == "1 requests are waiting, and 2 may"
+            assert "1 requests are waiting; the limit is 2" in message
             assert detail.retry_delay.ToTimedelta().total_seconds() == RETRY_AFTER
             segments = asyncio.ensure_future(
                 service.BatchTranslate(wire.BatchTranslateRequest(texts=["e", "f"]))
@@ -147,7 +146,8 @@ def test_the_engine_knows_the_deadline_and_begins_nothing_after_it() -> None:
             await until(lambda: model.engine.running == 1)
             endless = service.Translate(ask("b"))
             await until(lambda: model.engine.waiting == 1)
-            first, second = model.engine._batch.requests[0], model.engine._queue.first()
+            first = model.engine._batch.members[0].request
+            (second,) = model.engine._queue.waiting
             assert before + 29 < first.deadline < time.monotonic() + 31  # gRPC rounds it up on the way
             assert second.deadline is None
             runtime.allow(10)
@@ -160,7 +160,7 @@ def test_a_text_that_the_runtime_fails_at_is_internal_and_nothing_is_told_of_it(
     async def scenario() -> None:
         async with stub() as service:
             message, details = await refused(service.Translate(ask(UNSPEAKABLE)), StatusCode.INTERNAL)
-            assert (message, details) == ("the model failed at this text", [])
+            assert (message, details) == ("the model cannot decode this text", [])
 
     run(scenario)
 
@@ -176,7 +176,9 @@ def test_what_nobody_expects_is_internal_and_told_in_the_log_alone(
         monkeypatch.setattr(model.tokenizer, "count_source", fail)
         async with stub(model) as service:
             message, details = await refused(service.Translate(ask("a")), StatusCode.INTERNAL)
-            assert (message, details) == ("the server failed at this request", [])
+            assert message.startswith("internal error")
+            assert "secret" not in message
+            assert not details
 
     run(scenario)
     assert "the secret of the house" in caplog.text

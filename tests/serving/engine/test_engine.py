@@ -50,7 +50,7 @@ class Held(FakeBackend):
 @counts(5_000, 200_000)
 def test_tagged_requests_get_their_own_answers_while_others_are_cancelled(count: int) -> None:
     rng = random.Random(5)
-    told, engine = Told(), Engine(FakeBackend(16), END, most_waiting=count).start()
+    told, engine = Told(), Engine(FakeBackend(16), END, max_waiting=count).start()
     requests = []
     for tag in range(count):
         source = [10_000 + tag, *(rng.randrange(10, 90) for _ in range(rng.randrange(6)))]
@@ -127,7 +127,7 @@ def test_where_many_wait_for_a_full_batch_nobody_is_encoded_alone() -> None:
 
 def test_what_waits_is_bounded_and_a_cancelled_one_makes_room_at_once() -> None:
     told, runtime = Told(), Held(1)
-    engine = Engine(runtime, END, most_waiting=2).start()
+    engine = Engine(runtime, END, max_waiting=2).start()
     engine.submit(request(told, 5))
     assert runtime.at_step.acquire(timeout=60)
     waiting = [request(told, 6), request(told, 7)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from io import BytesIO
 
@@ -84,10 +85,7 @@ def test_a_body_has_as_many_bytes_as_a_message_may(over: int) -> None:
             body = json.dumps(ASK).ljust(1000 + over)
             call = http.post("/translate", data=body, headers={"Content-Type": "application/json"})
             if over:
-                assert (
-                    await refused(call, 413)
-                    == "the body has more than the 1,000 bytes that are taken: divide it"
-                )
+                assert "the limit is 1,000 bytes" in await refused(call, 413)
             else:
                 assert (await told(call))[0] == 200
 
@@ -156,15 +154,38 @@ def test_pages_of_other_origins_may_not_post(place: str, caplog: pytest.LogCaptu
     assert not caplog.records
 
 
+def test_connections_that_nobody_has_accepted_yet_are_answered_when_a_listener_closes() -> None:
+    async def answer(request: aiohttp.web.Request) -> aiohttp.web.Response:
+        return aiohttp.web.Response(status=503)
+
+    async def scenario() -> None:
+        application = aiohttp.web.Application()
+        application.router.add_get("/", answer)
+        listener = Site(application, 100)
+        address = "127.0.0.1", await listener.start("127.0.0.1", 0)
+        waiting = [
+            socket.create_connection(address, timeout=10) for _ in range(20)
+        ]  # the event loop has no turn
+        for connection in waiting:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await listener.refuse(10)
+        for connection in waiting:
+            assert (await asyncio.to_thread(connection.recv, 100)).startswith(b"HTTP/1.1 503")
+            connection.close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address)
+        await listener.stop()
+
+    run(scenario)
+
+
 def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:
     async def scenario() -> None:
         async with site() as http:
             url = http._base_url
             assert url is not None
             second = Site(aiohttp.web.Application(), 10)
-            with pytest.raises(
-                OSError, match=f"127.0.0.1:{url.port} cannot be .* choose another --http-port"
-            ):
+            with pytest.raises(OSError, match=f"127.0.0.1:{url.port}.* choose another --http-port"):
                 await second.start("127.0.0.1", url.port or 0)
             await second.stop()
 
@@ -215,10 +236,9 @@ def test_where_all_connections_are_taken_the_idle_ones_make_room_and_the_log_say
         await few.stop()
 
     run(scenario)
-    assert [record.getMessage() for record in caplog.records] == [
-        "all 4 HTTP connections are taken, and idle ones are closed for new ones: "
-        "raise the limit of open files (ulimit -n)"
-    ]
+    (record,) = caplog.records
+    assert "all 4 HTTP connections" in record.getMessage()
+    assert "ulimit -n" in record.getMessage()
 
 
 def test_while_a_server_goes_each_answer_ends_its_connection() -> None:

@@ -52,16 +52,16 @@ def test_the_model_is_found_by_its_languages_or_by_its_name_and_version() -> Non
                 assert (answer["model"], answer["version"]) == answered
             _, answer = await told(http.post("/translate", data={**ASK, "model": "one", "version": "1"}))
             assert answer["version"] == 1
-            assert await refused(http.post("/translate", json=ASK), 400) == (
-                "model: there are several, name one: one, two"
-            )
+            assert "one, two" in await refused(http.post("/translate", json=ASK), 400)
             for fields in ({"source": "de"}, {"target": "de"}, {"model": "one", "target": "fr"}):
                 message = await refused(http.post("/translate", json={**ASK, **fields}), 400)
-                assert message.endswith("there is fr to en")
+                assert "fr to en" in message
             message = await refused(http.post("/translate", json={**ASK, "model": "three"}), 404)
-            assert message == "there is no model 'three'; there is one, two"
+            assert "'three'" in message
+            assert "one, two" in message
             message = await refused(http.post("/translate", json={**ASK, "model": "one", "version": 9}), 404)
-            assert message == "one has no version 9, it has 1, 2"
+            assert "version 9 of one" in message
+            assert "1, 2" in message
 
     run(scenario)
 
@@ -76,7 +76,7 @@ def test_where_no_model_is_left_one_may_come(fields: dict[str, Any]) -> None:
                 async with http.post(place, json={**ASK, **fields}) as response:
                     assert (response.status, response.headers["Retry-After"]) == (503, "1")
                     assert (await response.json())["error"] == (
-                        "no model is served at the moment: repeat it later"
+                        "no model is served at the moment. Repeat the request later."
                     )
             assert await told(http.get("/languages")) == (200, [])
             models.add(echo("one"))
@@ -88,41 +88,41 @@ def test_where_no_model_is_left_one_may_come(fields: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({}, "q: it is missing: the text to translate"),
-        ({"q": 7}, "q: it must be a string, or a list of such"),
-        ({"q": ["a", None]}, "q: it must be a string, or a list of such"),
-        ({"q": "a\ud800"}, "body: it is not JSON of valid Unicode"),
-        ({"q": "a", "format": "html"}, 'format: it must be "text": html is not translated'),
-        ({"q": "a", "target": ["en"]}, "target: it must be a string"),
+        ({}, "q is missing"),
+        ({"q": 7}, "q must be a string, or a list"),
+        ({"q": ["a", None]}, "q must be a string, or a list"),
+        ({"q": "a\ud800"}, "body must be JSON in UTF-8"),
+        ({"q": "a", "format": "html"}, 'format must be "text"'),
+        ({"q": "a", "target": ["en"]}, "target must be a string"),
         (
             {"q": "a", "model": "x" * 256},
-            "options.model: it has 256 characters, and a model's name at most 255",
+            "options.model has 256 characters",
         ),
         (
             {"q": "a", "target": "x" * 256},
-            "target: it has 256 characters, and a language's code at most 255",
+            "target has 256 characters",
         ),
-        ({"q": "a", "version": -1}, "version: it must be a number from 0"),
-        ({"q": "a", "version": True}, "version: it must be a number from 0"),
-        ({"q": "a", "version": 2**64}, "version: it must be a number from 0"),
+        ({"q": "a", "version": -1}, "version must be a whole number from 0 to 18446744073709551615"),
+        ({"q": "a", "version": True}, "version must be a whole number from 0 to 18446744073709551615"),
+        ({"q": "a", "version": 2**64}, "version must be a whole number from 0 to 18446744073709551615"),
         (
             {"q": "a", "x": 1},
-            "body: it has fields that are unknown; there are q, source, target, format, model, version",
+            "unknown field; the fields are q, source, target, format, model, version",
         ),
-        (["a"], "body: it must be a JSON object"),
-        ({"q": "a" * 5001}, "text: it has 5,001 characters, and 5,000 are taken: divide it"),
-        ({"q": ["a"] * 129}, "texts: there are 129, and 128 are taken: send several batches"),
-        ({"q": [["a"]]}, "q: it must be a string, or a list of such"),
+        (["a"], "body must be a JSON object"),
+        ({"q": "a" * 5001}, "text has 5,001 characters; the limit is 5,000"),
+        ({"q": ["a"] * 129}, "texts has 129 items; the limit is 128"),
+        ({"q": [["a"]]}, "q must be a string, or a list"),
         (
             {"q": "a", "api_key": 7, "alternatives": [3], "version": None},
-            "version: it must be a number from 0",
+            "version must be a whole number from 0 to 18446744073709551615",
         ),
     ],
 )
 def test_what_is_wrong_with_a_request_is_told(fields: Any, why: str) -> None:
     async def scenario() -> None:
         async with site() as http:
-            assert await refused(http.post("/translate", json=fields), 400) == why
+            assert why in await refused(http.post("/translate", json=fields), 400)
 
     run(scenario)
 
@@ -134,27 +134,27 @@ def test_a_form_of_too_many_fields_is_refused_before_they_are_taken_apart() -> N
             others = "source=fr&target=en&format=text&model=fr-en&version=3&api_key=&alternatives=0"
             _, answer = await told(http.post("/translate", data=f"q=a&q=b&{others}", headers=form))
             assert answer["translatedText"] == ["a", "b"]
-            most = "fields, and 9 are taken, 2 of them q: send several batches"
+            most = "fields; the limit is 9, 2 of them q"
             for body, why in (
-                ("q=a&q=b&q=c", "texts: there are 3, and 2 are taken: send several batches"),
-                (f"q=a&q=b&q=c&{others}", f"body: it has 10 {most}"),
-                ("q&" * 2**16, f"body: it has 65,537 {most}"),
-                ("q=%ff", "body: its fields must be UTF-8"),
+                ("q=a&q=b&q=c", "texts has 3 items; the limit is 2"),
+                (f"q=a&q=b&q=c&{others}", f"body has 10 {most}"),
+                ("q&" * 2**16, f"body has 65,537 {most}"),
+                ("q=%ff", "the fields of the body must be UTF-8"),
             ):
-                assert await refused(http.post("/translate", data=body, headers=form), 400) == why
+                assert why in await refused(http.post("/translate", data=body, headers=form), 400)
 
     run(scenario)
 
 
 def test_others_are_answered_while_a_large_form_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    read, reading, answered = parsing._of_form, threading.Event(), threading.Event()
+    read, reading, answered = parsing._parse_form, threading.Event(), threading.Event()
 
     def held(*arguments: Any) -> Any:
         reading.set()
         assert answered.wait(10), "the one who reads keeps all others waiting"
         return read(*arguments)
 
-    monkeypatch.setattr(parsing, "_of_form", held)
+    monkeypatch.setattr(parsing, "_parse_form", held)
 
     async def scenario() -> None:
         async with site() as http:
@@ -163,7 +163,7 @@ def test_others_are_answered_while_a_large_form_is_read(monkeypatch: pytest.Monk
             assert await told(http.get("/healthz")) == (200, {"status": "serving"})
             answered.set()
             message = await refused(await asking, 400)
-            assert message == "text: it has 65,536 characters, and 5,000 are taken: divide it"
+            assert message.startswith("text has 65,536 characters; the limit is 5,000")
 
     run(scenario)
 
@@ -187,7 +187,7 @@ def test_a_json_body_is_refused_at_its_first_wrong_value_and_nothing_is_built_of
     tracemalloc.start()
     try:
         with pytest.raises(InvalidError):
-            asyncio.run(parsing.asking(content, parsing.JSON, Limits()))
+            asyncio.run(parsing.parse(content, parsing.JSON, Limits()))
         assert tracemalloc.get_traced_memory()[1] < 2**18
     finally:
         tracemalloc.stop()
@@ -198,7 +198,7 @@ def test_where_one_text_is_taken_a_list_is_refused(place: str) -> None:
     async def scenario() -> None:
         async with site() as http:
             message = await refused(http.post(place, json={"q": ["a"]}), 400)
-            assert message == "q: one text is taken here, and no list"
+            assert message.startswith("q must be a string here")
 
     run(scenario)
 
@@ -208,7 +208,7 @@ def test_of_a_list_the_first_error_is_told() -> None:
         async with site() as http:
             texts = ["Bonjour.", UNSPEAKABLE, "a" * 5001]
             message = await refused(http.post("/translate", json={"q": texts}), 500)
-            assert message == "q[1]: the model failed at this text"
+            assert message == "q[1]: the model cannot decode this text"
 
     run(scenario)
 
@@ -242,7 +242,7 @@ def test_a_stream_that_fails_midway_says_so_and_one_that_fails_before_has_a_stat
         runtime = Echo(held=True)
         async with site(echo(runtime=runtime)) as http:
             message = await refused(http.post("/translate/stream", json={**ASK, "model": "x"}), 404)
-            assert message == "there is no model 'x'; there is echo"
+            assert "'x'. Name one of echo" in message
             opening = asyncio.ensure_future(
                 http.post("/translate/stream", json={"q": f"Où est la gare ?\n{UNSPEAKABLE}"})
             )
@@ -252,7 +252,7 @@ def test_a_stream_that_fails_midway_says_so_and_one_that_fails_before_has_a_stat
             runtime.allow(100)
             assert [each async for each in found][-1] == (
                 "error",
-                {"error": "the model failed at this text", "status": 500},
+                {"error": "the model cannot decode this text", "status": 500},
             )
 
     run(scenario)
@@ -317,7 +317,7 @@ def test_a_queue_that_is_full_is_told_with_when_to_come_again() -> None:
             await until(lambda: model.engine.waiting == 1)
             async with http.post("/translate", json=ASK) as response:
                 assert (response.status, response.headers["Retry-After"]) == (429, "1")
-                assert (await response.json())["error"] == "1 requests are waiting, and 1 may"
+                assert (await response.json())["error"].startswith("1 requests are waiting; the limit is 1")
             runtime.allow(100)
             assert [(await call).status for call in (first, second)] == [200, 200]
 
@@ -332,7 +332,7 @@ def test_before_it_is_warm_a_server_answers_for_its_health_alone() -> None:
                 assert response.status == 200
             async with http.post("/translate", json=ASK) as response:
                 assert (response.status, response.headers["Retry-After"]) == (503, "1")
-                assert (await response.json())["error"] == "the server is getting ready: repeat it"
+                assert (await response.json())["error"].startswith("the server is starting")
             await refused(http.get("/languages"), 503)
             await server.open(Registry([echo()]))
             assert await told(http.get("/healthz")) == (200, {"status": "serving"})
@@ -352,7 +352,7 @@ def test_a_server_that_goes_says_so_refuses_and_finishes_its_streams() -> None:
             while (await told(http.get("/healthz")))[0] == 200:
                 pass
             assert await refused(http.post("/translate", json=ASK), 503) == (
-                "the server is going: repeat it elsewhere"
+                "the server is shutting down. Repeat the request at another server."
             )
             runtime.allow(100)
             assert [kind async for kind, _ in found][-1] == "done"

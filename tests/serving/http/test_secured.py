@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from serving.http.static_page import page
+from serving.http.static_page import page_files
 from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.security.listening import Security
@@ -46,9 +46,9 @@ def test_where_tokens_are_needed_only_the_health_and_the_page_are_open(files: Fi
             aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http,
         ):
             assert (await told(http.get("/healthz")))[0] == 200
-            for address, file in page().items():
+            for address, file in page_files().items():
                 async with http.get(address) as response:
-                    assert await response.read() == file.content
+                    assert await response.read() == file.read_bytes()
             for address in ("/static/none", "/static/page.js/"):
                 await refused(http.get(address), 401)
             for call in (http.get("/metrics"), http.get("/models"), http.post("/translate", json=ASK)):

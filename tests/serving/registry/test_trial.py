@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ import pytest
 
 from serving import Client
 from serving.observability.logs import Text
-from serving.registry.discovery import look, opened, places
+from serving.registry.discovery import find_versions, open_checked, scan
 from serving.registry.served_version import EngineSettings, ModelError
 from serving.v1 import translation_pb2 as wire
 from tests.support.paths import ROOT
@@ -32,8 +33,8 @@ Hostile = Callable[[Path], None]
 
 #: What is done to a version, and why it is refused.
 VERSIONS: dict[str, tuple[Hostile, str]] = {
-    "it divides by -1": (hostile.divides(), "its trial was ended by SIGFPE; "),
-    "its attention divides by -1": (hostile.divides(hostile.ATTENTION), "its trial was ended by SIGFPE; "),
+    "it divides by -1": (hostile.divides(), "its trial ended with SIGFPE; "),
+    "its attention divides by -1": (hostile.divides(hostile.ATTENTION), "its trial ended with SIGFPE; "),
     "its loop has no end": (
         hostile.loops,
         "its trial took more than 3 s of a processor or 30 s by the clock; ",
@@ -126,7 +127,7 @@ def test_a_version_whose_files_change_while_it_is_opened_is_refused(
 ) -> None:
     from serving.registry import discovery
 
-    (place,) = places(root)
+    (place,) = find_versions(root)
 
     def changes(directory: Path, settings: EngineSettings) -> str:
         passed = try_version(directory, settings)
@@ -136,7 +137,7 @@ def test_a_version_whose_files_change_while_it_is_opened_is_refused(
 
     try_version = discovery.try_version
     monkeypatch.setattr(discovery, "try_version", changes)
-    assert opened(place, SETTINGS) == (
+    assert open_checked(place, SETTINGS) == (
         "it changed while it was opened; it is tried again once it stays the same"
     )
 
@@ -153,11 +154,28 @@ def test_a_trial_ends_with_its_server(root: Path) -> None:
             pass
 
 
+def test_a_version_whose_trial_was_killed_is_tried_again_until_it_serves(root: Path, another: Path) -> None:
+    with (
+        serving_both(root, "--watch", 0.2) as (started, address, _),
+        Client(address) as client,
+    ):
+        put(another, root / "fr-en/2")
+        while not (trials := children(started.pid)):
+            assert started.poll() is None
+        os.kill(trials[0], signal.SIGKILL)  # as the system does where memory is short
+        while not (found := refused(client)):
+            assert started.poll() is None
+        assert "killed" in found[2]
+        assert "memory" in found[2]
+        while client.translate(TEXT).version != 2:
+            assert started.poll() is None
+
+
 def test_a_trial_leaves_no_process_and_no_core(root: Path) -> None:
     hostile.divides()(root / "fr-en/1")
-    (place,) = places(root)
+    (place,) = find_versions(root)
     before = children(os.getpid())
-    assert isinstance(opened(place, SETTINGS), str)
+    assert isinstance(open_checked(place, SETTINGS), str)
     assert children(os.getpid()) == before
     assert not list(ROOT.glob("core*"))
 
@@ -180,10 +198,10 @@ def test_a_trial_has_the_rows_of_the_servers_own_first_sentences(root: Path) -> 
         hostile_root = root.with_name(f"rows{slots}")
         shutil.copytree(root, hostile_root)
         hostile.divides_rows(min(slots, 8))(hostile_root / "fr-en/1")
-        (place,) = places(hostile_root)
-        why = opened(place, replace(SETTINGS, slots=slots))
+        (place,) = find_versions(hostile_root)
+        why = open_checked(place, replace(SETTINGS, slots=slots))
         assert isinstance(why, str)
-        assert why.startswith("its trial was ended by SIGFPE; ")
+        assert why.startswith("its trial ended with SIGFPE; ")
 
 
 def test_a_directory_of_everything_is_no_version_and_is_not_walked_at_every_look(
@@ -203,9 +221,9 @@ def test_a_directory_of_everything_is_no_version_and_is_not_walked_at_every_look
                 assert models.refused["fr-en", number].startswith("manifest.json: it is missing; ")
             (everything / "manifest.json").write_bytes((root / "fr-en/1/manifest.json").read_bytes())
             for _ in range(3):
-                await versions.look()
+                await versions.update()
             assert len(refusals(caplog.records)) == 2
-            assert {each.version: each.stamp for each in look(root).places if each.version > 1} == {
+            assert {each.version: each.stamp for each in scan(root).versions if each.version > 1} == {
                 7: (),
                 8: (),
             }
@@ -224,10 +242,10 @@ def test_a_name_with_a_newline_forges_no_line_of_the_log_and_is_no_model(root: P
             assert [model.name for model in client.models().models] == ["fr-en"]
         started.terminate()
         _, err = started.communicate(timeout=60)
-    assert len(re.findall(r"is passed over: the name of a model must have printable", err)) == 3
-    assert not [line for line in err.splitlines() if "forged" in line and "passed over" not in line]
-    with pytest.raises(ModelError, match=r"'de-en\\n2026.* is passed over"):
-        places(root / forged / "2")
+    assert len(re.findall(r"is ignored: the name of a model must have printable", err)) == 3
+    assert not [line for line in err.splitlines() if "forged" in line and "is ignored" not in line]
+    with pytest.raises(ModelError, match=r"'de-en\\n2026.* is ignored"):
+        find_versions(root / forged / "2")
 
 
 def test_what_a_version_writes_into_a_message_of_the_log_stays_one_line(root: Path, another: Path) -> None:
@@ -244,8 +262,8 @@ def test_what_a_version_writes_into_a_message_of_the_log_stays_one_line(root: Pa
     logger, handler = logging.getLogger("serving"), Kept()
     logger.addHandler(handler)
     try:
-        (place,) = (each for each in places(root) if each.version == 2)
-        why = opened(place, SETTINGS)
+        (place,) = (each for each in find_versions(root) if each.version == 2)
+        why = open_checked(place, SETTINGS)
         try:
             raise ValueError(name)
         except ValueError:

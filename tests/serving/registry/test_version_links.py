@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from serving.registry.discovery import look, opened
+from serving.registry.discovery import open_checked, scan
 from tests.support.serving.echo import run
 from tests.support.serving.live_versions import SETTINGS, default, live, point, put, said, serving
 
@@ -29,7 +29,7 @@ def test_a_link_that_is_pointed_elsewhere_is_a_changed_version_and_pins_hold_for
             assert first == third != second
             point(store / "fr-en/2", store / "fr-en/1")
             for _ in range(2):
-                await versions.look()
+                await versions.update()
             assert serving(models) == [("french", 1), ("french", 2), ("french", 3)]
             assert said(models.find("french", 0)) == first
 
@@ -47,7 +47,7 @@ def test_a_link_to_the_same_files_by_another_path_is_a_change_as_well(root: Path
             before = models.find("fr-en", 1)
             point(root / "fr-en/1", tmp_path / "second")
             for _ in range(2):
-                await versions.look()
+                await versions.update()
             assert models.find("fr-en", 1) is not before
 
     run(scenario)
@@ -68,7 +68,7 @@ def test_a_volume_of_kubernetes_is_a_root_whose_versions_change_with_its_data(
             point(root / "..data", "..2026_1")
             shutil.rmtree(root / "..2026_0")
             for _ in range(2):
-                await versions.look()
+                await versions.update()
             assert serving(models) == [("fr-en", 1)]
             assert said(models.find("fr-en", 1)) != before
 
@@ -86,12 +86,12 @@ def test_a_pin_is_the_default_and_without_it_the_highest_is(
         async with live(root) as (versions, models):
             assert default(models) == 1  # before anybody has asked
             put(another, root / "fr-en/3")
-            await versions.look()
+            await versions.update()
             assert default(models) == 1
             for content, expected, told in (
                 ("2", 2, None),
-                ("two", 2, "fr-en/default must hold the number of a version; got 'two': the default is 2"),
-                ("7", 3, "fr-en/default names version 7, which does not serve: the default is 3"),
+                ("two", 2, "fr-en/default must be the number of a version; got 'two'; the default is 2"),
+                ("7", 3, "fr-en/default names version 7, which does not serve; the default is 3"),
                 (None, 3, None),
             ):
                 caplog.clear()
@@ -99,7 +99,7 @@ def test_a_pin_is_the_default_and_without_it_the_highest_is(
                 if content is not None:
                     pin.write_text(content)
                 for _ in range(2):
-                    await versions.look()
+                    await versions.update()
                 assert default(models) == expected
                 assert [each.getMessage() for each in caplog.records] == ([told] if told else [])
 
@@ -108,15 +108,15 @@ def test_a_pin_is_the_default_and_without_it_the_highest_is(
 
 def test_a_link_to_the_whole_disk_is_refused_and_not_walked(root: Path) -> None:
     (root / "fr-en" / "7").symlink_to("/")
-    stamps = {place.version: place.stamp for place in look(root).places}
+    stamps = {place.version: place.stamp for place in scan(root).versions}
     assert stamps[7] == ()
     assert len(stamps[1]) > 3
 
 
 def test_why_a_version_is_refused_tells_callers_nothing_of_where_it_lies(root: Path) -> None:
     (root / "fr-en" / "1" / "manifest.json").write_text("{")
-    (place,) = look(root).places
-    why = opened(place, SETTINGS)
+    (place,) = scan(root).versions
+    why = open_checked(place, SETTINGS)
     assert isinstance(why, str)
     assert "manifest.json" in why
     assert str(root) not in why

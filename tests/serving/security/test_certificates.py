@@ -63,7 +63,7 @@ def test_certificates_change_under_load_and_nobody_is_lost(
             await rotated(files, address, 100)
 
     run(scenario)
-    broken = f"{files.server[1]} is not the key of {files.server[0]}: name two that belong together"
+    broken = f"{files.server[1]} is not the key of {files.server[0]}; name two that belong together"
     assert broken in caplog.text
 
 
@@ -219,7 +219,7 @@ def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it(tmp_path: P
     plain: Any = load_pem_private_key(key.read_bytes(), None)
     secret = BestAvailableEncryption(b"password")
     key.write_bytes(plain.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, secret))
-    with pytest.raises(UnusableError, match=f"^{key} is encrypted, and nobody is asked for a password"):
+    with pytest.raises(UnusableError, match=f"^{key} is encrypted, which is not supported"):
         Certificates(certificate, key)
 
 
@@ -230,15 +230,15 @@ def test_what_a_client_cannot_use_is_told_before_it_connects(
     files = Files(tmp_path)
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"tls": tmp_path / "none"}, f"{tmp_path}/none cannot be read (No such file or directory)"),
-        ({"tls": str(files.server[1])}, f"{files.server[1]} has no certificate of an authority: name a PEM"),
-        ({"tls": Tls(certificate=files.client[0])}, "a client's certificate and its key are needed together"),
+        ({"tls": str(files.server[1])}, f"{files.server[1]} has no certificate of an authority; name a PEM"),
+        ({"tls": Tls(certificate=files.client[0])}, "a client's certificate and its key go together"),
         ({"tls": Tls(files.ca, files.client[0], files.server[1])}, f"{files.server[1]} is not the key of "),
         (
             {"tls": Tls(files.ca, files.ca, files.ca)},
-            f"{files.ca} and {files.ca} are no certificate and its key",
+            f"{files.ca} and {files.ca} are not a certificate and a key",
         ),
-        ({"tls": 5}, "tls is True, the file of an authority, or Tls(...); got 5"),
-        ({"token": "a b"}, "the token of 3 characters is none"),
+        ({"tls": 5}, "tls must be True, the file of an authority, or Tls(...); got 5"),
+        ({"token": "a b"}, "the token of 3 characters is malformed"),
     ]
     for settings, told in wrong:
         with pytest.raises(UnusableError) as error:

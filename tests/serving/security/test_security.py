@@ -203,12 +203,14 @@ def test_who_serves_others_in_clear_is_told(host: str, reached: bool, tmp_path: 
         list(security.warnings(host))
         for security in (Security(), Security.of(tokens=tokens), Security.of(*files.server, tokens=tokens))
     ]
-    unencrypted = "sent in clear without --tls-certificate and --tls-key"
-    assert told == [
-        [f"{host} is for others, too: anyone may ask, and texts are {unencrypted}"] * reached,
-        [f"{host} is for others, too: texts and tokens are {unencrypted}"] * reached,
-        [],
-    ]
+    assert [len(lines) for lines in told] == [int(reached), int(reached), 0]
+    for (line,) in told[:2] if reached else ():
+        assert line.startswith(f"{host} can be reached from other machines")
+        assert "--tls-certificate and --tls-key" in line
+    assert [("tokens" in line, "every caller" in line) for lines in told for line in lines] == [
+        (False, True),
+        (True, False),
+    ][: 2 * reached]
 
 
 def test_secrets_that_others_can_read_are_told(tmp_path: Path) -> None:
@@ -218,5 +220,5 @@ def test_secrets_that_others_can_read_are_told(tmp_path: Path) -> None:
     tokens.chmod(0o640)
     key.chmod(0o604)
     assert list(security.warnings("127.0.0.1")) == [
-        f"{path} can be read by others than its owner: chmod 600 {path}" for path in (key, tokens)
+        f"{path} can be read by others than its owner. Run chmod 600 {path}" for path in (key, tokens)
     ]

@@ -4,16 +4,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
-from tests.support.serving.web_page import asked, opened, translated, until_told
+from tests.support.browser import errors, requested
+from tests.support.serving.web_page import asked, explored, opened, translated
 
 if TYPE_CHECKING:
-    from tests.browser import Page
+    from playwright.sync_api import Page
 
 FIRST = "Les enfants aiment le riz."  # of which this model says many words
 TEXT = f"{FIRST}\nJe suis étudiant."
 NAMES = {"encoder": "Input–Input", "decoder": "Output–Output", "cross": "Input–Output"}
-EXPLORED = "document.querySelectorAll('#map tbody td').length"
 
 
 @pytest.fixture
@@ -28,15 +29,10 @@ def weights(part: Any, kind: str) -> np.ndarray:
     return np.reshape(part[kind]["values"], part[kind]["shape"])
 
 
-def explored(page: "Page") -> None:
-    page.click("#heads summary")
-    page.until(EXPLORED)
-
-
 def shown(page: "Page") -> np.ndarray:
-    rows = page.run(
-        """[...document.querySelectorAll('#map tbody tr')].map(row =>
-  [...row.querySelectorAll('td')].map(cell => Number(cell.style.getPropertyValue('--weight'))))"""
+    rows = page.locator("#map tbody tr").evaluate_all(
+        """rows => rows.map(row =>
+  [...row.querySelectorAll("td")].map(cell => Number(cell.textContent || cell.ariaLabel)))"""
     )
     return np.array(rows)
 
@@ -58,102 +54,129 @@ def test_a_word_shades_the_words_that_it_looked_at(page: "Page", told: Any) -> N
     cross, target, source = weights(part, "cross"), first_words(part["target"]), first_words(part["source"])
     looks = cross[-2].mean(axis=0)  # the layer before the last, its heads together
     expected = [looks[np.ix_(target[1], places)].sum(axis=1).mean() for places in source]
-    assert page.text("#looked").startswith("Choose a word")
-    page.click(".word:nth-of-type(2)")
-    word = page.text(".word:nth-of-type(2)")
-    said = until_told(page, f"{word} looked at", "#looked")
-    shares = page.run(
-        "[...document.querySelectorAll('#mirror span')].map(each => each.style.getPropertyValue('--share'))"
+    said, mirror, word = page.locator("#looked"), page.locator("#mirror"), page.locator(".word").nth(1)
+    expect(said).to_contain_text("Choose a word")
+    word.click()
+    most = int(np.argmax(expected))
+    expect(said).to_contain_text(f"{word.inner_text()} looked at")
+    expect(said).to_contain_text(f"{TEXT.split()[most]} {expected[most] * 100:.0f} %")
+    layers, heads = cross.shape[:2]
+    expect(said).to_contain_text(f"Input–Output, layer {layers - 1} of {layers}, mean of its {heads} heads")
+    shares = mirror.locator("span").evaluate_all(
+        "spans => spans.map(span => Number(span.style.getPropertyValue('--share')))"
     )
-    shares = np.array([float(share or 0) for share in shares])
     np.testing.assert_allclose(
         shares[: len(source)], np.where(np.array(expected) < 0.01, 0, expected), atol=1e-4
     )
-    assert not shares[len(source) :].any()  # another sentence
-    most = int(np.argmax(expected))
-    assert f"{TEXT.split()[most]} {expected[most] * 100:.0f} %" in said
-    assert page.run("mirror.textContent") == TEXT + "\u200b"
-    page.click(".word:nth-of-type(2)")
-    assert page.text("#looked").startswith("Choose a word")
-    assert page.run("document.querySelectorAll('#mirror .seen').length") == 0
-    assert page.errors == []
+    assert not any(shares[len(source) :])  # another sentence
+    expect(mirror).to_have_js_property("textContent", TEXT + "\u200b")
+    word.click()
+    expect(said).to_contain_text("Choose a word")
+    expect(mirror.locator(".shaded")).to_have_count(0)
+    assert errors(page) == []
 
 
 def test_the_text_and_what_is_shaded_behind_it_lie_exactly_on_each_other(page: "Page", told: Any) -> None:
-    box = "(({left, top, width, height}) => [left, top, width, height])(%s.getBoundingClientRect())"
+    text, mirror = page.locator("#text"), page.locator("#mirror")
     for width in (1280, 360):
-        page.resize(width, 900)
-        page.settle()
-        assert page.run(box % "text") == page.run(box % "mirror")
+        page.set_viewport_size({"width": width, "height": 900})
+        assert text.bounding_box() == mirror.bounding_box()
         for style in ("font", "lineHeight", "letterSpacing", "padding", "whiteSpace", "overflowWrap"):
-            assert page.run(f"getComputedStyle(text).{style} === getComputedStyle(mirror).{style}")
-        assert page.run("text.scrollHeight <= text.clientHeight")
+            value = f"element => getComputedStyle(element).{style}"
+            assert text.evaluate(value) == mirror.evaluate(value)
+        assert text.evaluate("text => text.scrollHeight <= text.clientHeight")
 
 
 def test_every_head_of_every_kind_is_one_click_away(page: "Page", told: Any) -> None:
     explored(page)
     part = told[0]
-    for number, (kind, name) in enumerate(NAMES.items(), start=1):
-        page.click(f"#kind label:nth-of-type({number})")
+    for number, (kind, name) in enumerate(NAMES.items()):
+        page.locator("#kind label").nth(number).click()
         values = weights(part, kind)
         layers, heads = values.shape[:2]
         for layer, head in np.ndindex(layers, heads):
-            page.click(f"#layer label:nth-of-type({layer + 1})")
-            page.click(f"#head label:nth-of-type({head + 1})")
+            page.locator("#layer label").nth(layer).click()
+            page.locator("#head label").nth(head).click()
             title = f"{name}, layer {layer + 1} of {layers}, head {head + 1} of {heads}"
-            assert page.text("#map-title") == title
-            np.testing.assert_allclose(shown(page), values[layer, head], atol=0.00006)
-            pressed = page.run("document.querySelector('#birds [aria-pressed=true]').ariaLabel")
-            assert pressed == f"Layer {layer + 1}, head {head + 1}"
-    assert page.errors == []
+            expect(page.locator("#map-title")).to_have_text(title)
+            np.testing.assert_allclose(shown(page), values[layer, head], atol=0.00051)
+            pressed = page.locator("#overview [aria-pressed=true]")
+            expect(pressed).to_have_accessible_name(f"Layer {layer + 1}, head {head + 1}")
+    assert errors(page) == []
 
 
 def test_rows_are_what_looks_and_columns_what_is_looked_at(page: "Page", told: Any) -> None:
     explored(page)
     said, read = readable(told[0]["target"]), ["⟨start⟩", *readable(told[0]["target"][:-1])]
     source = readable(told[0]["source"])
-    sides = {1: (source, source), 2: (read, read), 3: (said, source)}
-    for number, (rows, columns) in sides.items():
-        page.click(f"#kind label:nth-of-type({number})")
-        assert page.texts("#map tbody th") == rows
-        assert page.texts("#map thead th") == columns
+    for number, (rows, columns) in enumerate([(source, source), (read, read), (said, source)]):
+        page.locator("#kind label").nth(number).click()
+        expect(page.locator("#map tbody th")).to_have_text(rows)
+        expect(page.locator("#map thead th span")).to_have_text(columns)
 
 
 def test_pointing_at_a_cell_tells_its_weight(page: "Page", told: Any) -> None:
     explored(page)
     value = weights(told[0], "cross")[-1, 0, 1, 2]
-    page.hover("#map tbody tr:nth-child(2) td:nth-of-type(3)")
+    page.locator("#map tbody tr").nth(1).locator("td").nth(2).hover()
     row, column = readable(told[0]["target"])[1], readable(told[0]["source"])[2]
-    assert page.text("#weight") == f"{row} looks at {column}: {value:.4f}"
-    assert page.texts("#map th.on") == [column, row]
+    read = ["⟨start⟩", *readable(told[0]["target"])][1]
+    said = [f"{value:.4f}", f"{row} looks at {column}", f"has read {read}, predicts {row}"]
+    expect(page.locator("#tip > *")).to_have_text(said)
+    expect(page.locator("#map th.on")).to_have_text([column, row])
 
 
 def test_another_sentence_is_chosen_and_an_open_explorer_follows_the_text(
     page: "Page", told: Any, address: str
 ) -> None:
     explored(page)
-    page.run("part.value = 1, part.dispatchEvent(new Event('change'))")
-    np.testing.assert_allclose(shown(page), weights(told[1], "cross")[-1, 0], atol=0.00006)
+    page.locator("#sentence").select_option(index=1)
+    np.testing.assert_allclose(shown(page), weights(told[1], "cross")[-1, 0], atol=0.00051)
     translated(page, "Merci.")
     (only,) = asked(address, "attention", q="Merci.")["parts"]
     expected = weights(only, "cross")[-1, 0]
-    page.until(f"document.querySelectorAll('#map tbody tr').length === {len(expected)}")
-    np.testing.assert_allclose(shown(page), expected, atol=0.00006)
-    assert page.run("document.querySelector('#part-label').hidden")
+    expect(page.locator("#map tbody tr")).to_have_count(len(expected))
+    np.testing.assert_allclose(shown(page), expected, atol=0.00051)
+    expect(page.locator("#sentence-label")).to_be_hidden()
+
+
+def test_colours_have_a_legend_and_stretch_to_the_strongest_weight(page: "Page", told: Any) -> None:
+    explored(page)
+    strongest, legend = weights(told[0], "cross")[-1, 0].max(), page.locator("#viewer .scale")
+    expect(legend).to_have_text("weight 0  1")
+    page.locator("#stretch").click()
+    expect(legend).to_have_text(f"weight 0  {strongest:.4f}")
+    expect(page.locator("#lines path").first).to_be_attached()
+
+
+def test_a_table_that_is_cut_off_says_so_and_its_names_stay_in_sight(page: "Page", told: Any) -> None:
+    explored(page)
+    scrolled, hint = page.locator("#scrolled"), page.locator("#cut")
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(hint).to_be_visible()
+    scrolled.evaluate("box => box.scrollTo(1e6, 1e6)")
+    row, column = page.locator("#map tbody th").first, page.locator("#map thead th").last
+    box, row_name, column_name = (each.bounding_box() for each in (scrolled, row, column))
+    assert box and row_name and column_name
+    assert row_name["x"] == pytest.approx(box["x"], abs=2)
+    assert column_name["y"] == pytest.approx(box["y"], abs=2)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    translated(page, "Merci.")
+    page.locator("#kind label").first.click()
+    expect(hint).to_be_hidden()
 
 
 def test_weights_are_asked_for_once_and_only_when_somebody_looks(page: "Page", address: str) -> None:
-    place = f"http://{address}/attention"
+    weights_url = f"http://{address}/attention"
+    looked, words = page.locator("#looked"), page.locator(".word")
     opened(page, address)
     translated(page, TEXT)
-    page.settle()
-    assert page.requests.count(place) == 0
-    page.click(".word")
-    until_told(page, "looked at", "#looked")
-    page.click(".word:nth-of-type(2)")
-    until_told(page, "looked at", "#looked")
+    assert requested(page).count(weights_url) == 0
+    for number in range(2):
+        words.nth(number).click()
+        expect(looked).to_contain_text(f"{words.nth(number).inner_text()} looked at")
     explored(page)
-    assert page.requests.count(place) == 1
+    assert requested(page).count(weights_url) == 1
 
 
 @pytest.mark.parametrize(
@@ -169,10 +192,11 @@ def test_weights_are_asked_for_once_and_only_when_somebody_looks(page: "Page", a
 def test_pieces_are_named_as_people_read_them(
     page: "Page", address: str, pieces: list[str], tokens: list[str], words: list[str]
 ) -> None:
-    page.open(f"http://{address}/")
-    found = page.run(
-        f"""import("/static/pieces.js").then(({{readable, words}}) =>
-  [readable({pieces}), words({pieces}).map(each => each.text)])"""
+    opened(page, address)
+    found = page.evaluate(
+        """pieces => import("/static/pieces.js").then(({readable, words}) =>
+  [readable(pieces), words(pieces).map(word => word.text)])""",
+        pieces,
     )
     assert found == [tokens, words]
 

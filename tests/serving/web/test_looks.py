@@ -1,21 +1,20 @@
 """Light and dark, wide and narrow, by keys alone, and for those who listen."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.support.needed import missing
-from tests.support.serving.web_page import READY, opened, translated, until_told
+from tests.support.browser import errors
+from tests.support.serving.web_page import explored, opened, translated
 
 if TYPE_CHECKING:
-    from tests.browser import Page
+    from playwright.sync_api import Page
 
-AXE = Path(__file__).parents[3] / "examples" / "node_modules" / "axe-core" / "axe.min.js"
 TEXT = (
     "Est-ce que Marie a écrit une lettre ce matin ?\nJe suis étudiant."  # of which this model says many words
 )
-GROUND = "getComputedStyle(document.body).backgroundColor"
 LIGHT, DARK = "rgb(243, 245, 248)", "rgb(16, 21, 27)"
 
 
@@ -23,123 +22,110 @@ def used(page: "Page", address: str) -> "Page":
     """Everything that it has is there to be seen."""
     opened(page, address)
     translated(page, TEXT)
-    page.click(".word:nth-of-type(2)")
-    until_told(page, "looked at", "#looked")
-    page.click("#heads summary")
-    page.until("document.querySelectorAll('#map tbody td').length")
+    page.locator(".word").nth(1).click()
+    expect(page.locator("#looked")).to_contain_text("looked at")
+    explored(page)
     return page
 
 
 def test_it_is_as_light_or_dark_as_the_system_until_somebody_chooses(page: "Page", address: str) -> None:
+    body, theme = page.locator("body"), page.locator("#theme")
     opened(page, address)
-    assert page.run(GROUND) == LIGHT
-    page.prefer(dark=True)
-    page.settle()
-    assert page.run(GROUND) == DARK
-    assert page.run("theme.ariaPressed") == "true"
-    page.click("#theme")
-    assert page.run(GROUND) == LIGHT
-    page.open(f"http://{address}/")
-    assert page.run(GROUND) == LIGHT
-    assert page.run("theme.ariaPressed") == "false"
-    page.prefer(dark=False)
-    page.click("#theme")
-    assert page.run(GROUND) == DARK
+    expect(body).to_have_css("background-color", LIGHT)
+    page.emulate_media(color_scheme="dark")
+    expect(body).to_have_css("background-color", DARK)
+    expect(theme).to_have_attribute("aria-pressed", "true")
+    theme.click()
+    expect(body).to_have_css("background-color", LIGHT)
+    page.reload()
+    expect(body).to_have_css("background-color", LIGHT)
+    expect(theme).to_have_attribute("aria-pressed", "false")
+    page.emulate_media(color_scheme="light")
+    theme.click()
+    expect(body).to_have_css("background-color", DARK)
 
 
 def test_the_small_heads_are_painted_in_the_colours_of_the_theme(page: "Page", address: str) -> None:
     used(page, address)
-    colour = """(() => { const {data} = document.querySelector('#birds canvas').getContext('2d')
-  .getImageData(0, 0, 1, 1); return [...data.slice(0, 3)]; })()"""
-    light = page.run(colour)
-    page.click("#theme")
-    assert page.run(colour) != light
+    canvas = page.locator("#overview canvas").first
+    colour = "canvas => [...canvas.getContext('2d').getImageData(0, 0, 1, 1).data]"
+    light = canvas.evaluate(colour)
+    page.locator("#theme").click()
+    assert canvas.evaluate(colour) != light
 
 
 @pytest.mark.parametrize("width", [320, 360, 768, 1280, 2560])
 def test_at_any_width_nothing_sticks_out(page: "Page", address: str, width: int) -> None:
-    page.resize(width, 740)
+    page.set_viewport_size({"width": width, "height": 740})
     opened(page, address)
-    page.until(READY)
-    assert page.run("document.documentElement.scrollWidth") == width
+    assert page.evaluate("document.documentElement.scrollWidth") == width
     used(page, address)
     translated(page, TEXT + " " + "Donaudampfschifffahrt" * 8)
-    page.until("!document.querySelector('#explorer').hidden")
-    assert page.run("document.documentElement.scrollWidth") == width
-    out = f"""[...document.querySelectorAll('main *')].filter(each =>
-  !each.closest('#scrolled, #birds, .unseen') &&
-  each.getBoundingClientRect().right > {width}).map(each => each.outerHTML.slice(0, 80))"""
-    assert page.run(out) == []
+    expect(page.locator("#heads-content")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    out = """(elements, width) => elements
+  .filter(element => !element.closest("#scrolled, #overview, .unseen"))
+  .filter(element => element.getBoundingClientRect().right > width)
+  .map(element => element.outerHTML.slice(0, 80))"""
+    assert page.locator("main *").evaluate_all(out, width) == []
 
 
 def test_all_can_be_reached_and_used_by_keys_alone(page: "Page", address: str) -> None:
     opened(page, address)
-    page.until(READY)
-    focused = "document.activeElement"
+    focused, title, looked = page.locator(":focus"), page.locator("#map-title"), page.locator("#looked")
 
-    def tab_to(selector: str, shift: bool = False) -> None:
+    def tab_to(selector: str, key: str = "Tab") -> None:
         for _ in range(60):
-            if page.run(f"{focused}.matches('{selector}')"):
+            if page.evaluate("selector => document.activeElement.matches(selector)", selector):
                 return
-            page.press("Tab", shift)
-        raise AssertionError(f"Tab does not lead to {selector}")
+            page.keyboard.press(key)
+        raise AssertionError(f"{key} does not lead to {selector}")
 
-    assert page.run(f"{focused}.id") == "text"  # where one begins
+    expect(page.locator("#text")).to_be_focused()  # where one begins
     translated(page, TEXT)
     tab_to(".word")
-    page.press("ArrowRight")
-    page.press("Enter")
-    chosen = page.run(f"{focused}.textContent")
-    until_told(page, f"{chosen} looked at", "#looked")
-    page.press("End")
-    assert page.run(f"{focused} === [...document.querySelectorAll('.word')].at(-1)")
-    page.press("Escape")
-    assert page.text("#looked").startswith("Choose a word")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(looked).to_contain_text(f"{focused.inner_text()} looked at")
+    page.keyboard.press("End")
+    expect(page.locator(".word").last).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(looked).to_contain_text("Choose a word")
     tab_to("#examples button")
     tab_to("summary")
-    page.press(" ")
-    page.until("document.querySelectorAll('#map tbody td').length")
+    page.keyboard.press("Space")
+    expect(page.locator("#map tbody td").first).to_be_visible()
     tab_to("#kind input")
-    page.press("ArrowLeft")
-    assert page.text("#map-title") == "Output–Output, layer 2 of 2, head 1 of 2"
-    assert page.run(f"{focused}.closest('#kind') !== null")
-    tab_to("#birds button")
-    page.press("ArrowUp")
-    assert page.text("#map-title") == "Output–Output, layer 1 of 2, head 1 of 2"
-    assert page.run(f"{focused}.ariaLabel") == "Layer 1, head 1"
+    page.keyboard.press("ArrowLeft")
+    expect(title).to_have_text("Output–Output, layer 2 of 2, head 1 of 2")
+    expect(page.locator("#kind :focus")).to_be_attached()
+    tab_to("#overview button")
+    page.keyboard.press("ArrowUp")
+    expect(title).to_have_text("Output–Output, layer 1 of 2, head 1 of 2")
+    expect(focused).to_have_accessible_name("Layer 1, head 1")
     tab_to("#map td")
-    page.press("ArrowDown")
-    assert page.text("#weight").startswith(page.texts("#map tbody th")[1])
-    tab_to("#forget")
-    page.press("Enter")
-    assert page.run("document.querySelector('#history').hidden")
-    assert page.run(f"{focused}.id") == "text"
-    tab_to("#theme", shift=True)
-    page.press("Enter")
-    assert page.run(GROUND) == DARK
-    assert page.errors == []
+    page.keyboard.press("ArrowDown")
+    row = page.locator("#map tbody th").nth(1).inner_text()
+    expect(page.locator("#tip")).to_contain_text(f"{row} looks at")
+    tab_to("#clear-history")
+    page.keyboard.press("Enter")
+    expect(page.locator("#history")).to_be_hidden()
+    expect(page.locator("#text")).to_be_focused()
+    tab_to("#theme", "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("body")).to_have_css("background-color", DARK)
+    assert errors(page) == []
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
-def test_axe_finds_no_serious_problem(page: "Page", address: str, dark: bool, width: int) -> None:
-    if not AXE.exists():
-        missing("axe-core", "run npm ci --ignore-scripts in examples")
-    page.prefer(dark)
-    page.resize(width, 800)
+def test_axe_finds_nothing_wrong_in_any_state_of_the_page(
+    page: "Page", address: str, violations_in: Callable[[str], list[str]]
+) -> None:
     opened(page, address)
-    page.until(READY)
-    assert problems(page) == []
+    assert violations_in("serving") == []
     used(page, address)
-    assert problems(page) == []
-    page.run("document.querySelector('#key').showModal()")
-    assert problems(page) == []
-
-
-def problems(page: "Page") -> Any:
-    page.run(AXE.read_text("utf-8") + "\n;0")
-    return page.run(
-        """axe.run().then(({violations}) => violations
-  .filter(({impact}) => ["serious", "critical"].includes(impact))
-  .map(({id, nodes}) => [id, nodes.slice(0, 3).map(each => each.html.slice(0, 99) + each.failureSummary)]))"""
-    )
+    assert violations_in("serving-used") == []
+    page.locator("#text").fill("Je suis étudiant. " * 280)
+    expect(page.locator("#notice")).to_contain_text("too long")
+    assert violations_in("serving-refused") == []
+    page.evaluate("document.querySelector('#key').showModal()")
+    assert violations_in("serving-token") == []

@@ -5,21 +5,14 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from playwright.sync_api import expect
+
+from tests.support.browser import errors, requested
 from tests.support.serving.serve_process import serving_both
-from tests.support.serving.web_page import (
-    DONE,
-    READY,
-    WORDS,
-    asked,
-    held,
-    opened,
-    translated,
-    until_told,
-    write,
-)
+from tests.support.serving.web_page import asked, held, opened, ready, translated, whole
 
 if TYPE_CHECKING:
-    from tests.browser import Page
+    from playwright.sync_api import Page
 
 TEXT = "Où est la gare ?"
 
@@ -28,64 +21,62 @@ def test_a_text_is_translated_without_a_press_and_nobody_else_is_asked(page: "Pa
     opened(page, address)
     for text in (TEXT, "Bonjour.\n\nMerci !  Au revoir."):
         assert translated(page, text) == asked(address, "translate", q=text)["translatedText"]
-    assert page.text("#by").startswith("by fr-en 1")
-    page.settle()
-    assert [each for each in page.requests if not each.startswith(f"http://{address}/")] == []
-    assert page.errors == []
+    expect(page.locator("#by")).to_contain_text("by fr-en 1")
+    assert [url for url in requested(page) if not url.startswith(f"http://{address}/")] == []
+    assert errors(page) == []
 
 
 def test_it_says_from_which_language_to_which_and_what_it_was_trained_on(page: "Page", address: str) -> None:
     opened(page, address)
-    page.until(READY)
-    assert page.texts("#model option") == ["French to English · fr-en"]
-    assert page.text("#about") == "Version 1 in float32, trained on the phrasebook fr-en"
-    assert (page.text("#from"), page.text("#to")) == ("French", "English")
-    assert page.run("[text.lang, translation.lang]") == ["fr", "en"]
+    expect(page.locator("#model option")).to_have_text(["French to English · fr-en"])
+    expect(page.locator("#about-model")).to_have_text("Version 1 in float32, trained on the phrasebook fr-en")
+    expect(page.locator("#from")).to_have_text("French")
+    expect(page.locator("#to")).to_have_text("English")
+    expect(page.locator("#text")).to_have_attribute("lang", "fr")
+    expect(page.locator("#translation")).to_have_attribute("lang", "en")
     (model,) = asked(address, "models")["models"]
-    assert page.texts("#examples button") == model["versions"][0]["examples"]
+    expect(page.locator("#examples button")).to_have_text(model["versions"][0]["examples"])
 
 
 def test_an_example_is_one_click_away(page: "Page", address: str) -> None:
     opened(page, address)
-    page.until("document.querySelectorAll('#examples button').length")
-    example = page.texts("#examples button")[1]
-    page.click("#examples li:nth-child(2) button")
-    page.until(DONE)
-    assert page.run("text.value") == example
-    assert page.text("#translation") == asked(address, "translate", q=example)["translatedText"]
+    button = page.locator("#examples button").nth(1)
+    example = button.inner_text()
+    button.click()
+    assert whole(page) == asked(address, "translate", q=example)["translatedText"]
+    expect(page.locator("#text")).to_have_value(example)
 
 
 def test_the_translation_grows_as_it_is_spoken_and_is_announced_when_it_is_whole(page: "Page") -> None:
     with held() as server:
         opened(page, server.address)
-        page.until(READY)
-        write(page, "Je cherche la gare")
+        page.locator("#text").fill("Je cherche la gare")
+        translation, announced = page.locator("#translation"), page.locator("#announced")
         seen = [""]
+        server.runtime.allow(1)  # the space that begins the first word, which has no text yet
         while seen[-1] != "Je cherche la gare":
             server.runtime.allow(1)
-            page.until(f"document.querySelector('#translation').textContent !== {json.dumps(seen[-1])}")
-            seen.append(page.text("#translation"))
+            expect(translation).not_to_have_js_property("textContent", seen[-1])
+            seen.append(translation.inner_text())
             assert seen[-1].startswith(seen[-2])
-            assert page.run("announced.textContent") == ""
+            assert announced.text_content() == ""
         assert len(seen) > 4
         server.runtime.allow(1)  # the end
-        page.until(DONE)
-        assert page.run("announced.textContent") == "Je cherche la gare"
-    assert page.errors == []
+        expect(announced).to_have_text("Je cherche la gare")
+        assert whole(page) == "Je cherche la gare"
+    assert errors(page) == []
 
 
 def test_a_new_text_puts_an_end_to_the_one_before(page: "Page") -> None:
     with held() as server:
         opened(page, server.address)
-        page.until(READY)
-        write(page, "Je cherche la gare")
+        page.locator("#text").fill("Je cherche la gare")
         server.runtime.allow(2)
-        page.until("document.querySelector('#translation.growing')")
-        write(page, "Merci")
+        expect(page.locator("#translation.growing")).to_be_visible()
+        page.locator("#text").fill("Merci")
         server.runtime.allow(40)  # a row that is left takes one at most
-        page.until(DONE)
-        assert page.text("#translation") == "Merci"
-        assert page.texts("#history li button") == ["Merci\nMerci"]
+        assert whole(page) == "Merci"
+        expect(page.locator("#history li span")).to_have_text(["Merci", "Merci"])
 
 
 def test_control_and_enter_or_the_button_translate_at_once_and_an_empty_text_clears(
@@ -93,18 +84,18 @@ def test_control_and_enter_or_the_button_translate_at_once_and_an_empty_text_cle
 ) -> None:
     opened(page, address)
     first = translated(page, TEXT)
-    stream = f"http://{address}/translate/stream"
-    for again in (lambda: page.press("Enter", ctrl=True), lambda: page.click("#translate")):
-        before = page.requests.count(stream)
-        again()
-        page.until(DONE)
-        assert page.requests.count(stream) == before + 1
-        assert page.text("#translation") == first
-    page.run("text.select()")
-    page.call("Input.dispatchKeyEvent", type="keyDown", key="Delete", windowsVirtualKeyCode=46)
-    page.until("!document.querySelector('#empty').hidden")
-    assert page.text("#translation") == ""
-    assert page.run(WORDS) == 0
+    for again in (
+        lambda: page.keyboard.press("Control+Enter"),
+        lambda: page.get_by_role("button", name="Translate").click(),
+    ):
+        with page.expect_request(f"http://{address}/translate/stream"):
+            again()
+        assert whole(page) == first
+    assert requested(page).count(f"http://{address}/translate/stream") == 3
+    page.locator("#text").select_text()
+    page.keyboard.press("Delete")
+    expect(page.locator("#empty")).to_be_visible()
+    expect(page.locator("#translation")).to_be_empty()
 
 
 def test_what_was_translated_is_found_again_after_a_reload_until_it_is_cleared(
@@ -112,58 +103,60 @@ def test_what_was_translated_is_found_again_after_a_reload_until_it_is_cleared(
 ) -> None:
     opened(page, address)
     said = {text: translated(page, text) for text in ("Merci.", "Merci. Où est", TEXT)}
-    entries = [f"{text}\n{said[text]}" for text in (TEXT, "Merci. Où est")]  # which goes on from the first
-    assert page.texts("#history li button") == entries
-    page.open(f"http://{address}/")
-    page.until(READY)
-    assert page.texts("#history li button") == entries
-    page.click("#history li:nth-child(2) button")
-    page.until(DONE)
-    assert page.run("text.value") == "Merci. Où est"
-    assert page.text("#translation") == said["Merci. Où est"]
-    page.click("#forget")
-    assert page.run("document.querySelector('#history').hidden")
-    page.open(f"http://{address}/")
-    page.until(READY)
-    assert page.texts("#history li button") == []
+    entries = [said_or_written for text in (TEXT, "Merci. Où est") for said_or_written in (text, said[text])]
+    history = page.locator("#history li span")
+    expect(history).to_have_text(entries)  # the second goes on from the first
+    page.reload()
+    ready(page)
+    expect(history).to_have_text(entries)
+    page.locator("#history li button").nth(1).click()
+    assert whole(page) == said["Merci. Où est"]
+    expect(page.locator("#text")).to_have_value("Merci. Où est")
+    page.get_by_role("button", name="Clear").click()
+    expect(page.locator("#history")).to_be_hidden()
+    page.reload()
+    ready(page)
+    expect(history).to_have_count(0)
 
 
 def test_what_it_keeps_is_bounded_and_what_others_have_kept_there_hurts_nobody(
     page: "Page", address: str
 ) -> None:
+    def keep(text: str) -> None:
+        page.evaluate("text => localStorage.setItem('history', text)", text)
+        page.reload()
+        ready(page)
+
     opened(page, address)
-    entries = [{"text": f"text {number}", "translation": "x", "model": "fr-en"} for number in range(20)]
-    page.run(f"localStorage.setItem('history', {json.dumps(json.dumps(entries))})")
-    page.open(f"http://{address}/")
+    keep(json.dumps([{"text": f"text {n}", "translation": "x", "model": "fr-en"} for n in range(20)]))
     translated(page, TEXT)
-    assert page.run("JSON.parse(localStorage.getItem('history')).length") == 20
+    expect(page.locator("#history li")).to_have_count(20)
+    assert page.evaluate("JSON.parse(localStorage.getItem('history')).length") == 20
     for damaged in ("{", "7", '[{"text": 1}, null]', '"a"'):
-        page.run(f"localStorage.setItem('history', {json.dumps(damaged)})")
-        page.open(f"http://{address}/")
-        page.until(READY)
-        assert page.errors == []
-        assert page.texts("#history li button") == []
+        keep(damaged)
+        expect(page.locator("#history li")).to_have_count(0)
+        assert errors(page) == []
 
 
 def test_whatever_a_text_says_is_shown_and_not_obeyed(page: "Page") -> None:
     hostile = (
         """<img src=x onerror="document.title='mine'"><script>document.title='mine'</script> &lt;b&gt;"""
     )
+    kept = page.locator("#history li span").first
     with held() as server:
         server.runtime.allow(10_000)
         opened(page, server.address)
-        page.until(READY)
         said = translated(page, hostile)
-        assert "<script>" in said and said == page.run("announced.textContent")
-        assert page.texts("#history li button span")[0] == hostile
-        assert page.run("document.querySelectorAll('img, main script, #translation b').length") == 0
-        page.open(f"http://{server.address}/")  # and from what is kept
-        page.until(READY)
-        assert page.texts("#history li button span")[0] == hostile
-        page.settle()
-        assert page.run("document.title") == "Translate"
-        assert page.errors == []
-        assert all(each.startswith(f"http://{server.address}/") for each in page.requests)
+        assert "<script>" in said
+        expect(page.locator("#announced")).to_have_text(said)
+        expect(kept).to_have_text(hostile)
+        expect(page.locator("img, main script, #translation b")).to_have_count(0)
+        page.reload()  # and from what is kept
+        ready(page)
+        expect(kept).to_have_text(hostile)
+        assert all(url.startswith(f"http://{server.address}/") for url in requested(page))
+        expect(page).to_have_title("Translate")
+        assert errors(page) == []
 
 
 def test_its_policy_lets_no_script_in_and_no_word_out(page: "Page", address: str) -> None:
@@ -178,8 +171,8 @@ def test_its_policy_lets_no_script_in_and_no_word_out(page: "Page", address: str
   document.body.append(Object.assign(document.createElement("img"), {src: "http://127.0.0.1:1/a.png"}));
   fetch("http://127.0.0.1:1/").catch(() => {});
 })"""
-    assert page.run(refused) == ["connect-src", "img-src", "script-src-elem"]
-    assert page.run("document.title") == "Translate"
+    assert page.evaluate(refused) == ["connect-src", "img-src", "script-src-elem"]
+    expect(page).to_have_title("Translate")
 
 
 def test_a_version_that_has_become_the_default_is_the_one_that_is_told(
@@ -190,15 +183,14 @@ def test_a_version_that_has_become_the_default_is_the_one_that_is_told(
         translated(page, TEXT)
         shutil.copytree(another, root / "fr-en" / ".2")
         (root / "fr-en" / ".2").rename(root / "fr-en" / "2")
-        page.run(
+        page.evaluate(
             "(async () => { while ((await (await fetch('models')).json()).models[0].default !== 2); })()"
         )
         translated(page, "Merci.")
-        until_told(page, "Version 2", "#about")
-        assert page.text("#by").startswith("by fr-en 2")
-        assert page.texts("#model option") == [
-            "French to English · fr-en",
-            "French to English · fr-en, version 1",
-        ]
-        page.run("model.value = 1, model.dispatchEvent(new Event('change'))")
-        until_told(page, "by fr-en 1", "#by")
+        expect(page.locator("#about-model")).to_contain_text("Version 2")
+        expect(page.locator("#by")).to_contain_text("by fr-en 2")
+        expect(page.locator("#model option")).to_have_text(
+            ["French to English · fr-en", "French to English · fr-en, version 1"]
+        )
+        page.locator("#model").select_option("French to English · fr-en, version 1")
+        expect(page.locator("#by")).to_contain_text("by fr-en 1")

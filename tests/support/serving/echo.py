@@ -122,4 +122,6 @@ async def until(condition: Any) -> None:
 
 def given_up(model: ServedVersion) -> bool:
     """Whether nobody waits for what the engine has."""
-    return model.engine.waiting == 0 and all(request.cancelled for request in model.engine._batch.requests)
+    return model.engine.waiting == 0 and all(
+        member.request.cancelled for member in model.engine._batch.members
+    )

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from keras_transformer.inference.request import End
-from serving.registry.discovery import open_models, places
+from serving.registry.discovery import find_versions, open_models
 from serving.registry.registry import Registry
 from serving.registry.reloader import Reloader
 from serving.registry.served_version import EngineSettings, ServedVersion
@@ -34,7 +34,7 @@ def damage(directory: Path) -> Path:
 
 @asynccontextmanager
 async def live(root: Path) -> AsyncIterator[tuple[Reloader, Registry]]:
-    found = places(root)
+    found = find_versions(root)
     models = await asyncio.to_thread(open_models, found, SETTINGS)
     versions = Reloader(root, SETTINGS, models, found)
     try:

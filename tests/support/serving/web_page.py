@@ -10,43 +10,45 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from playwright.sync_api import expect
+
 from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.server import Server
 from tests.support.serving.echo import Echo, echo
 
 if TYPE_CHECKING:
-    from tests.browser import Page
-
-WORDS = "document.querySelectorAll('.word').length"
-DONE = f"{WORDS} && !document.querySelector('#translation').matches('.stale, .growing')"
-READY = "document.querySelector('#count').textContent"
+    from playwright.sync_api import Page
 
 
 def opened(page: "Page", address: str) -> "Page":
-    """With nothing kept from another test."""
-    page.open(f"http://{address}/")
-    page.run("localStorage.clear(), sessionStorage.clear()")
-    page.open(f"http://{address}/")
+    """Open the page and wait until it knows the models and limits of the server."""
+    page.goto(f"http://{address}/")
+    ready(page)
     return page
 
 
-def write(page: "Page", text: str) -> None:
-    """In the place of what is written there."""
-    page.run("document.querySelector('#text').focus(), document.querySelector('#text').select()")
-    page.type(text)
+def ready(page: "Page") -> None:
+    expect(page.locator("#count")).not_to_be_empty()
 
 
 def translated(page: "Page", text: str) -> str:
-    """What the page shows in the end."""
-    write(page, text)
-    page.until(DONE)
-    return page.text("#translation")
+    """Write a text in place of what is there; -> its whole translation."""
+    page.locator("#text").fill(text)
+    return whole(page)
 
 
-def until_told(page: "Page", what: str, where: str = "#notice") -> str:
-    page.until(f"document.querySelector('{where}').textContent.includes({json.dumps(what)})")
-    return page.text(where)
+def whole(page: "Page") -> str:
+    """Wait for the whole translation of the text that is written."""
+    translation = page.locator("#translation:has(.word):not(.stale, .growing)")
+    expect(translation).to_be_visible()
+    return translation.inner_text()
+
+
+def explored(page: "Page") -> None:
+    """Open the attention viewer."""
+    page.locator("#heads summary").click()
+    expect(page.locator("#map tbody td").first).to_be_visible()
 
 
 def asked(address: str, place: str, **fields: Any) -> Any:

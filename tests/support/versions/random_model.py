@@ -1,7 +1,8 @@
 """Models of random weights with answers of all kinds, and rows and texts that no corpus has."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cache
 
 import keras
 import numpy as np
@@ -43,8 +44,12 @@ TEXTS = [
 ]
 
 
-def random_model(joint: bool = True, **network: object) -> TranslationModel:
-    """It has learned nothing, but what it says depends on the source and ends early, late or never."""
+@cache
+def random_model(joint: bool = True, **network: Hashable) -> TranslationModel:
+    """It has learned nothing, but what it says depends on the source and ends early, late or never.
+
+    Every test gets the same model, so that none may change it.
+    """
     tokenizer = Tokenizer.train(PAIRS, 380, joint=joint)
     keras.utils.set_random_seed(4)
     target = None if joint else tokenizer.target_size

@@ -13,6 +13,7 @@ from export.golden_sentences import Chosen, SourceSentence
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.phrasebook import phrasebook
+from tests.support.once import made_once
 from tests.support.versions.random_weights import enliven
 
 PAIRS = list(phrasebook("fr-en", "train", 200))
@@ -41,3 +42,11 @@ def exported(model: TranslationModel, output: Path, *formats: str, **options: An
     """A version with the sentences of this module; the options are the request's."""
     request, sentences = ExportRequest(formats, **options), Chosen(SENTENCES, SENTENCES)
     return export_version(model, output, request, sentences, ORIGIN, notify=lambda line: None)
+
+
+def exported_once(folder: Path, place: str, *formats: str, seed: int = 4, **options: Any) -> Path:
+    """Return a version of the small model at `place` in `folder`, exported once in a run of the tests."""
+    return (
+        made_once(folder, lambda new: exported(small_model(seed=seed), new / place, *formats, **options))
+        / place
+    )

@@ -4,8 +4,10 @@ Keras is loaded when the first example is asked for, and showing one computes no
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from keras_transformer.viz.walkthrough.content import WorkedExample
+if TYPE_CHECKING:
+    from keras_transformer.viz.walkthrough.content import WorkedExample  # it needs NumPy
 
 #: In the order in which they are told: the module and the function that builds the example.
 EXAMPLES = (
@@ -21,7 +23,7 @@ EXAMPLES = (
 )
 
 
-def worked_example(number: int) -> WorkedExample:
+def worked_example(number: int) -> "WorkedExample":
     """Example `number`, counted from 1."""
     if not 1 <= number <= len(EXAMPLES):
         raise ValueError(f"the examples are numbered 1 to {len(EXAMPLES)}; got {number}.")

@@ -1,0 +1,31 @@
+"""Gradient checkpointing: layers that keras.RematScope recomputes in the backward pass."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+
+class Rematerializable(keras.layers.Layer):
+    """A layer that can be recomputed whatever arguments it is called with.
+
+    TensorFlow recomputes functions of positional tensors alone, and Keras passes masks by name, also where
+    there are none: without this class, a layer that takes a mask fails under keras.RematScope.
+    """
+
+    def rematerialized_call(self, layer_call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(layer_call).bind(*args, **kwargs).arguments
+        sequences = {name: value for name, value in given.items() if _has_gradient(value)}
+        settings = {name: value for name, value in given.items() if name not in sequences}
+
+        def of_sequences(*values: Any) -> Any:
+            return layer_call(**dict(zip(sequences, values, strict=True)), **settings)
+
+        recomputed = super().rematerialized_call(of_sequences, *args, **kwargs)
+        return lambda *_, **__: recomputed(*sequences.values())
+
+
+def _has_gradient(value: Any) -> bool:
+    return ops.is_tensor(value) and keras.backend.is_float_dtype(value.dtype)
