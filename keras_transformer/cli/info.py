@@ -53,6 +53,8 @@ def _headline(summary: dict[str, Any]) -> str:
         return "a translation model"
     if summary["kind"] == "version":
         return f"an exported version, made {summary['created']}"
+    if summary["state"] == "imported":
+        return "a run, imported"
     if summary["state"] == "begun":
         return "a run that is not prepared yet"
     return f"a run, {summary['state']}, at step {summary['step']:,} of {summary['recipe']['steps']:,}"

@@ -275,14 +275,20 @@ class TranslationModel(keras.Model):
             logits = self.projection()(decoded, reverse=True)[:, 0]
         return self._choosable(logits), state._replace(cache=cache)
 
-    def translate(self, texts: Sequence[str], beam: int = 1, length_penalty: float = 1.0) -> list[str]:
+    def translate(
+        self,
+        texts: Sequence[str],
+        beam: int = 1,
+        length_penalty: float = 1.0,
+        target_language: str | None = None,
+    ) -> list[str]:
         """The best answer to each text, in the order given. beam 1 is greedy.
 
         A text of several sentences is divided as the model's `lengths` say, and a blank one stays blank.
         """
         from keras_transformer.models.translate import translate  # noqa: PLC0415  (it loads ONNX Runtime)
 
-        return translate(self, texts, beam, length_penalty)
+        return translate(self, texts, beam, length_penalty, target_language)
 
     def hypotheses(self, texts: Sequence[str], **options: Any) -> "list[list[Hypothesis]]":
         """Each sentence's answers with their scores; the options are those of models.translate.hypotheses."""

@@ -18,6 +18,7 @@ from keras_transformer.pretrained.mapping import Constant, Fill, Tensor, Values,
 from keras_transformer.pretrained.marian_config import MarianConfig, read_marian_config
 from keras_transformer.pretrained.marian_vocabulary import Vocabularies, read_vocabularies
 from keras_transformer.pretrained.weights import open_weights
+from keras_transformer.text.sentences import UNKNOWN
 
 Target = tuple[str | int, ...]
 
@@ -51,7 +52,8 @@ def load_marian(path: Path) -> TranslationModel:
     network = config.network(vocabularies.forbidden)
     target_size = None if shares else len(vocabularies.target.rows)
     tokenizer = vocabularies.tokenizer
-    model = TranslationModel(network, len(vocabularies.source.rows), target_size, tokenizer)
+    lengths = UNKNOWN._replace(longest=config.max_length)
+    model = TranslationModel(network, len(vocabularies.source.rows), target_size, tokenizer, lengths)
     model.build()
     fill(model, weights, fills, constants)
     return model

@@ -135,28 +135,29 @@ class Tokenizer:
         """Put the code of a target language before a text, as in ">>fra<< Hello.".
 
         Args:
-            text: May begin with a code already.
+            text: May begin with a code already, in whose place target_language comes.
             target_language: One of `target_languages`; None for a text that begins with its code, and for a
                 model of one target.
 
         Raises:
             TargetLanguageError: If the model has no such language, or needs one and none is given.
         """
-        known = self.target_languages
+        known = self.all_languages
         if target_language is None:
-            if not known or any(text.startswith(_language_token(code)) for code in known):
+            if len(known) < 2 or self.language_of(text)[0]:
                 return text
             raise TargetLanguageError(f"this model needs a target language: one of {', '.join(known)}.")
         if target_language not in known:
             others = f"it has {', '.join(known)}" if known else "it translates into one language alone"
             raise TargetLanguageError(f"this model has no target language {target_language!r:.60}; {others}.")
-        return f"{_language_token(target_language)} {text}"
+        return f"{LANGUAGE_BEGINS}{target_language}{LANGUAGE_ENDS} {self.language_of(text)[1]}"
 
     def language_of(self, text: str) -> tuple[str | None, str]:
         """Return the code of the target language that a text begins with, if it does, and the rest of it."""
-        for code in self.target_languages:
-            if text.startswith(_language_token(code)):
-                return code, text.removeprefix(_language_token(code)).lstrip()
+        if self.all_languages and text.startswith(LANGUAGE_BEGINS):
+            code, _, rest = text.removeprefix(LANGUAGE_BEGINS).partition(LANGUAGE_ENDS)
+            if code in self.all_languages:
+                return code, rest.lstrip()
         return None, text
 
     @property
@@ -287,10 +288,6 @@ def _checked(side: Pieces, ids: Iterable[SupportsIndex], row: int) -> list[int]:
                 f"row {row} has the id {number}, but this vocabulary has the ids 0 to {side.size - 1}"
             )
     return numbers
-
-
-def _language_token(code: str) -> str:
-    return f"{LANGUAGE_BEGINS}{code}{LANGUAGE_ENDS}"
 
 
 # Files

@@ -53,10 +53,10 @@ def _of_run(run: Run) -> dict[str, Any]:
         network = None
     return {
         "kind": "run",
-        "state": _state(settled, history),
+        "state": "imported" if "imported" in about else _state(settled, history),
         "step": step,
         "languages": {"source": about["source_lang"], "target": about["target_lang"]},
-        "domain": _domain(about["corpus"]),
+        "domain": f"imported from {about['imported']}" if "imported" in about else _domain(about["corpus"]),
         "pairs": cleaning and {name: cleaning[name] for name in ("read", "kept")},
         "network": network,
         "scores": best(history),

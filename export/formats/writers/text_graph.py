@@ -50,6 +50,8 @@ class _VocabularyPieces(tf.Module):
         initializer = tf.lookup.KeyValueTensorInitializer
         self.ids = tf.lookup.StaticHashTable(initializer(pieces, numbers), UNKNOWN_ID)
         self.names = tf.lookup.StaticHashTable(initializer(numbers, pieces), "")
+        # the collection of TensorFlow 1, which conversion to ONNX would try to write
+        tf.compat.v1.get_default_graph().clear_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS)
 
     def tokenize(self, text: Any) -> Any:
         """(B,) -> ragged ids (B, any)."""
