@@ -72,6 +72,9 @@ test-fast: .venv/installed  ## the tests without processes, training, exports an
 soak: .venv/installed  ## the tests that take long: every count in full
 	$(BIN)/python -m pytest -m soak
 
+test-parity: bench-env  ## imported models beside transformers and CTranslate2's converter, live
+	$(BIN)/python -m pytest -m parity -s tests/keras_transformer/pretrained
+
 test-image: .venv/installed  ## the image, built and served from; as root, and minutes
 	$(BIN)/python -m pytest -m image -s tests/deploy
 

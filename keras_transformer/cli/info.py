@@ -62,8 +62,10 @@ def _headline(summary: dict[str, Any]) -> str:
 
 def _lines(summary: dict[str, Any]) -> list[str]:
     source, target = (summary["languages"][side] or "unknown" for side in ("source", "target"))
+    targets = summary["languages"].get("targets")
     rows = {
         "languages": f"{source} to {target}",
+        **({"targets": ", ".join(targets)} if targets else {}),
         "domain": _domain(summary),
         "network": summary["network"] and _network(summary["network"]),
         "vocabulary": summary["network"] and _vocabulary(summary["network"]),
