@@ -85,8 +85,14 @@ def spm(
     return [processor.id_to_piece(number) for number in range(3, processor.vocab_size())]
 
 
-def make(directory: Path, kind: dict[str, Any], seed: int = 0, spm_kind: str = "unigram") -> None:
-    """Write one directory, as `save_pretrained` writes it."""
+def make(
+    directory: Path, kind: dict[str, Any], seed: int = 0, spm_kind: str = "unigram", zero_start: bool = False
+) -> None:
+    """Write one directory, as `save_pretrained` writes it.
+
+    With zero_start the padding has the vector 0, as in every converted model of Marian: CTranslate2 relies on
+    it. Otherwise it has a vector of its own, so that a wrong start shows.
+    """
     import torch
     from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
 
@@ -120,6 +126,8 @@ def make(directory: Path, kind: dict[str, Any], seed: int = 0, spm_kind: str = "
     with torch.no_grad():
         for name, values in model.named_parameters():
             _randomize(name, values, f"decoder.layers.{config.decoder_layers - 1}")
+            if zero_start and ("shared" in name or "embed_tokens" in name or "lm_head" in name):
+                values[pad] = 0
         model.final_logits_bias.copy_(0.3 * torch.randn_like(model.final_logits_bias))
         model.final_logits_bias[0, 0] += 1.5  # answers end now and then
     model.generation_config = GenerationConfig(
