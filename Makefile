@@ -6,7 +6,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: demo serve test test-fast soak test-parity test-image test-backends lint docs bench bench-env clean help
+.PHONY: demo serve test test-fast soak test-parity test-image test-backends lint proto docs bench bench-env clean help
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 24
@@ -77,6 +77,9 @@ test-parity: bench-env  ## imported models beside transformers and CTranslate2's
 
 test-image: .venv/installed  ## the image, built and served from; as root, and minutes
 	$(BIN)/python -m pytest -m image -s tests/deploy
+
+proto: .venv/installed  ## the Python modules of serving/v1/translation.proto
+	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. serving/v1/translation.proto
 
 docs: .venv/installed  ## the documentation site, in build/site
 	$(BIN)/mkdocs build --strict --quiet

@@ -17,7 +17,7 @@ from keras_transformer.files import write_pieces
 from keras_transformer.graphs.builder import Graph
 from keras_transformer.graphs.int8 import HIGHEST, LOWEST, Observed, Range
 from keras_transformer.graphs.transformer import decoder, encoder
-from keras_transformer.inference.backend import Encoded, Step
+from keras_transformer.inference.backend import Encoded, StepResult
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend, part_name
 from keras_transformer.inference.backends.session import open_session
 from keras_transformer.inference.hosted_decoder import Decoder
@@ -95,7 +95,7 @@ class _ObservedBackend(OnnxBackend):
         encoded = (self._encoded[tuple(source)] for source in sources)
         return [np.concatenate(parts, axis=1) for parts in zip(*encoded, strict=True)]
 
-    def step(self) -> Step:
+    def step(self) -> StepResult:
         step = super().step()
         self._ranges.widen_products(self._limits)
         written = self._position[: self.rows].max()
@@ -103,7 +103,7 @@ class _ObservedBackend(OnnxBackend):
             self._ranges.widen(f"cache_{part_name(part)}", cache[: self.rows, :, :written])
         return step
 
-    def step_alone(self, row: int) -> Step:
+    def step_alone(self, row: int) -> StepResult:
         raise RuntimeError("calibration failed: see the error before this one.")
 
     def _outputs(self, rows: slice) -> dict[str, NDArray[Any]]:

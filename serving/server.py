@@ -11,7 +11,7 @@ from grpc_reflection.v1alpha import reflection
 
 from serving.addresses import in_address
 from serving.api.gate import Gate
-from serving.api.intake import MAX_WAITING, Intake
+from serving.api.intake import MAX_UNREAD, Intake
 from serving.api.service import TranslationService
 from serving.descriptors import log_exhaustion_once, max_connections
 from serving.grpc.handlers import SERVICE, handlers
@@ -76,7 +76,7 @@ class Server:
                 ("grpc.max_receive_message_length", limits.message_bytes),
                 ("grpc.max_allowed_incoming_connections", self._max_connections),
                 ("grpc.max_concurrent_streams", STREAMS),
-                ("grpc.server.max_pending_requests", MAX_WAITING),
+                ("grpc.server.max_pending_requests", MAX_UNREAD),
                 ("grpc.http2.lookahead_bytes", WINDOW),
                 ("grpc.http2.bdp_probe", 0),  # it makes the window larger: 4 MiB on a fast network
                 ("grpc.http2.min_ping_interval_without_data_ms", PINGS),

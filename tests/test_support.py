@@ -3,8 +3,12 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
+from tests.support.once import made_once
 from tests.support.paths import ROOT
 
 MODULES = sorted((ROOT / "tests").rglob("*.py"))
@@ -39,3 +43,28 @@ def test_helpers_lie_in_the_folder_of_helpers_and_each_has_a_name_of_its_own() -
     names = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in helpers}
     assert [path for path, name in names.items() if not is_shared(name)] == []
     assert [name for name, count in Counter(path.name for path in helpers).items() if count > 1] == []
+
+
+def test_what_is_shared_is_made_once_however_many_ask_at_the_same_time(tmp_path: Path) -> None:
+    made: list[Path] = []
+
+    def make(folder: Path) -> None:
+        made.append(folder)
+        (folder / "file").write_text("whole")
+
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(lambda _: made_once(tmp_path / "shared" / "one", make), range(8)))
+    assert len(made) == 1
+    assert {(folder / "file").read_text() for folder in folders} == {"whole"}
+
+
+def test_what_was_not_finished_is_made_again(tmp_path: Path) -> None:
+    def fail(folder: Path) -> None:
+        (folder / "half").write_text("")
+        raise OSError
+
+    with pytest.raises(OSError):
+        made_once(tmp_path / "one", fail)
+    assert list(made_once(tmp_path / "one", lambda folder: (folder / "whole").write_text("")).iterdir()) == [
+        tmp_path / "one" / "whole"
+    ]

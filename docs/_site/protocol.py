@@ -14,11 +14,7 @@ INTRODUCTION = """# Protocol
 The gRPC service, from [translation.proto](../../serving/v1/translation.proto). `grpc.health.v1` and
 reflection are beside it. [Errors](errors.md) lists the status codes.
 
-After a change of the file, generate the Python modules again, from the root of the repository:
-
-```sh
-python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. serving/v1/translation.proto
-```
+After a change of the file, `make proto` generates the Python modules again.
 """
 
 

@@ -1,4 +1,4 @@
-"""The formats by their names. A new format is a module like these three, and a line here."""
+"""The formats by their names: a module for each, and a line here."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

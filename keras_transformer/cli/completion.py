@@ -46,13 +46,13 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _names() -> dict[str, Sequence[str]]:
     """Return the values of those options that a verb checks itself, to report several problems at once."""
-    from keras_transformer.cli.export import FORMATS
+    from keras_transformer.cli.export import DEFAULT_FORMATS
     from keras_transformer.models.network import PRESETS
     from keras_transformer.training.recipe import PRECISIONS, SCHEDULES, TOKENIZERS
 
     return {
         "direction": DIRECTIONS,
-        "format": FORMATS.split(","),
+        "format": DEFAULT_FORMATS.split(","),
         "phrasebook": DIRECTIONS,
         "precision": PRECISIONS,
         "preset": tuple(PRESETS),

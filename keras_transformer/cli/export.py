@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from keras_transformer.models.translation import TranslationModel
     from keras_transformer.text.sentences import Lengths
 
-FORMATS = "saved_model,onnx,ctranslate2"
+DEFAULT_FORMATS = "saved_model,onnx,ctranslate2"
 GOLDEN = 200
 MAX_GOLDEN = 1_000_000
 
@@ -42,7 +42,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="directory to write, as NAME/VERSION; it must not exist",
     )
     parser.add_argument(
-        "--format", default=FORMATS, metavar="F,F", help=f"formats to write, separated by commas ({FORMATS})"
+        "--format",
+        default=DEFAULT_FORMATS,
+        metavar="F,F",
+        help=f"formats to write, separated by commas ({DEFAULT_FORMATS})",
     )
     parser.add_argument(
         "--quantize", metavar="int8", help="also write the ONNX encoder and decoder with int8 weights"

@@ -25,7 +25,7 @@ RECIPE_HELP = {
     "dropout": f"share of activations dropped in training ({FOLLOWS}: 0.1 to 0.3)",
     "attention_dropout": "share of attention weights dropped in training (0)",
     "inner_dropout": "share of the feed-forward network's inner activations dropped in training (0)",
-    "bpe_dropout": "share of the merges of BPE skipped in training, anew each time (0)",
+    "bpe_dropout": "share of the merges of BPE that is skipped; the corpus is encoded several times (0)",
     "both_ways": "share of the steps, the first ones, that see every pair in both directions "
     f"({FOLLOWS}: 0.33 or 0)",
     "tokenizer": "how the vocabulary is learned: bpe or unigram (bpe)",

@@ -1,1 +1,1 @@
-"""From step functions to sentences. What is decoded knows nothing of the model that it comes from."""
+"""Search loops in keras.ops over a step function, traced into graphs. The server decodes with `inference`."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_transformer.decoding.greedy import State, Step, Tensor, forced
+from keras_transformer.decoding.greedy import State, StepFunction, Tensor, forced
 
 Reorder = Callable[[State, Tensor], State]
 NEVER = float("-inf")
@@ -33,7 +33,7 @@ class _Search(NamedTuple):
 
 
 def beam_search(
-    step: Step,
+    step: StepFunction,
     reorder: Reorder,
     state: State,
     batch: Tensor,

@@ -11,7 +11,7 @@ from keras import ops
 
 Tensor = Any
 State = Any
-Step = Callable[[Tensor, Tensor, State], tuple[Tensor, State]]
+StepFunction = Callable[[Tensor, Tensor, State], tuple[Tensor, State]]
 
 
 class Stretch(NamedTuple):
@@ -24,7 +24,7 @@ class Stretch(NamedTuple):
 
 
 def greedy(
-    step: Step,
+    step: StepFunction,
     state: State,
     batch: Tensor,
     length: Tensor,
@@ -54,7 +54,7 @@ def greedy(
 
 
 def greedy_stretch(
-    step: Step,
+    step: StepFunction,
     state: State,
     token: Tensor,
     first: Tensor,

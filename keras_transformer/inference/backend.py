@@ -26,17 +26,17 @@ class Candidates(NamedTuple):
         return Candidates(self.log_probs[rows], self.highest[rows], self.tokens[rows])
 
 
-class Step(NamedTuple):
+class StepResult(NamedTuple):
     """The result of one step. The arrays are views that the next step may overwrite."""
 
     tokens: Ids  # (B,): the likeliest token of each row
     log_probs: Floats  # (B,)
     candidates: Candidates | None = None  # None: the backend decodes greedily
 
-    def copy(self) -> "Step":
+    def copy(self) -> "StepResult":
         """Return the same as arrays that no step overwrites."""
         candidates = self.candidates and self.candidates.of(np.arange(len(self.tokens)))
-        return Step(self.tokens.copy(), self.log_probs.copy(), candidates)
+        return StepResult(self.tokens.copy(), self.log_probs.copy(), candidates)
 
 
 class Backend(Protocol):
@@ -55,11 +55,11 @@ class Backend(Protocol):
         """Add `copies` rows for each encoded sentence behind the rows that are there."""
         ...
 
-    def step(self) -> Step:
+    def step(self) -> StepResult:
         """Decode the next token of every row."""
         ...
 
-    def step_alone(self, row: int) -> Step:
+    def step_alone(self, row: int) -> StepResult:
         """Decode the next token of one row (B = 1), while the others stand still."""
         ...
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.inference.backend import Backend, Candidates, Encoded, Step
+from keras_transformer.inference.backend import Backend, Candidates, Encoded, StepResult
 from keras_transformer.inference.beam_search import BeamSearch
 from keras_transformer.inference.greedy_search import GreedySearch
 from keras_transformer.inference.request import End, Request
@@ -132,13 +132,13 @@ class Batch:
             step = _joined([self._decode_alone(row) for row in range(len(self._owners))])
         return Choices(step.tokens.tolist(), step.log_probs.tolist(), step.candidates)
 
-    def _decode_alone(self, row: int) -> Step:
+    def _decode_alone(self, row: int) -> StepResult:
         """Decode the next token of one row; where that fails, its log-probability is not a number."""
         try:
             step = self.backend.step_alone(row)
         except Exception as error:
             self._owners[row].request.error = str(error)
-            return Step(np.zeros(1, np.int32), np.full(1, np.nan, np.float32))
+            return StepResult(np.zeros(1, np.int32), np.full(1, np.nan, np.float32))
         return step.copy()
 
     def _retire(self) -> None:
@@ -163,12 +163,12 @@ class Batch:
             mover.rows[mover.rows.index(last)] = row
 
 
-def _joined(steps: Sequence[Step]) -> Step:
+def _joined(steps: Sequence[StepResult]) -> StepResult:
     """Steps of single rows as one of all. Rows without candidates have failed, and take those of another."""
     tokens, log_probs = (np.concatenate(values) for values in zip(*(step[:2] for step in steps), strict=True))
     known = next((step.candidates for step in steps if step.candidates is not None), None)
     if known is None:
-        return Step(tokens, log_probs)
+        return StepResult(tokens, log_probs)
     columns = zip(*(step.candidates or known for step in steps), strict=True)
     log_probs_of_all, highest, chosen = map(np.concatenate, columns)
-    return Step(tokens, log_probs, Candidates(log_probs_of_all, highest, chosen))
+    return StepResult(tokens, log_probs, Candidates(log_probs_of_all, highest, chosen))

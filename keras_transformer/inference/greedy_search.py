@@ -1,4 +1,4 @@
-"""Greedy search: the likeliest token at every step."""
+"""Greedy search: append the token that the backend has picked; a prefix overrides it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

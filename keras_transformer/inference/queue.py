@@ -19,7 +19,7 @@ class QueueFullError(RuntimeError):
 
 
 class Queue:
-    """Requests by priority, then by age. Not safe for several threads at once.
+    """Requests by priority, then by age; those of one length may be taken together. Not thread-safe.
 
     Attributes:
         waiting: the requests in the queue.

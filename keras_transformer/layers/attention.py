@@ -29,20 +29,17 @@ class MultiHeadAttention(Attention):
     Its arguments have the names that Keras gives them (see `Attention`), and those of a call its order.
     """
 
-    key_value_projection: Any = None  # without a key; otherwise the two below
-    key_projection: Any = None
-    value_projection: Any = None
-
     def build(self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None) -> None:
         width = self._build_output(query_shape)
         check_rank("value", value_shape)
         self.query_projection = self._projection(width, "query", self.key_width)
         if key_shape is None:
-            self.key_value_projection = self._projection(
+            self.key_value_projection: Any = self._projection(
                 value_shape[-1], "key_value", self.key_width, self.value_width
             )
             return
         check_rank("key", key_shape)
+        self.key_value_projection = None
         self.key_projection = self._projection(key_shape[-1], "key", self.key_width)
         self.value_projection = self._projection(value_shape[-1], "value", self.value_width)
 

@@ -1,4 +1,4 @@
-"""The recipe: every option of a training run. Defaults may depend on the size of the corpus."""
+"""The recipe: the options of a training run, but for its corpus. Some defaults follow the corpus' size."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,9 @@ class Recipe(Settings):
     dropout: float = 0.3
     attention_dropout: float = 0.0
     inner_dropout: float = 0.0
-    bpe_dropout: float = 0.0  # share of the merges of BPE skipped, anew each time a pair is seen
+    bpe_dropout: float = (
+        0.0  # share of the merges of BPE that is skipped; the corpus is encoded several times
+    )
     both_ways: float = 0.0  # share of the steps, the first ones, that see every pair in both directions
     tokenizer: str = "bpe"
     joint: bool = True

@@ -13,8 +13,8 @@ from serving.errors import RETRY_AFTER, Refusal, RefusedError
 MAX_ARRIVING = 16  # messages and bodies that are read at the same time
 MAX_OF_CONNECTION = 8  # of them that come over one connection
 MAX_RUNNING = 1_024  # calls of one connection whose messages were read
-MAX_WAITING = 2_048  # requests that wait to be read; none of them holds more than a flow-control window
-SECONDS = 10.0  # in which a message has to arrive
+MAX_UNREAD = 2_048  # requests that wait to be read; none of them holds more than a flow-control window
+SECONDS = 10.0  # for a turn to be read, and then for the message to arrive
 CROWDED_SECONDS = 0.5  # the same while others wait to be read
 
 
@@ -48,7 +48,7 @@ class Intake:
 
     @asynccontextmanager
     async def arriving(self, connection: str) -> AsyncIterator[None]:
-        """Read one message inside.
+        """Wait for a turn to read one message, and bound the time of the reading inside.
 
         Args:
             connection: Name of the sender's connection.
@@ -88,7 +88,7 @@ class Intake:
         if self._has_room(connection):
             self._admitted[connection] += 1
             return
-        if self._waiting == MAX_WAITING:
+        if self._waiting == MAX_UNREAD:
             raise _crowded()
         turn = asyncio.get_running_loop().create_future()
         if connection not in self._turns:

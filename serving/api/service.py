@@ -120,7 +120,8 @@ class TranslationService:
             )
         priority, deadline = PRIORITIES[options.priority], context.deadline
         count, short = cache(model.tokenizer.count_source), len(text) <= SHORT
-        if model.engine.check_room(priority, deadline) and short and deadline is not None:
+        waiting = model.engine.check_room(priority, deadline)
+        if waiting and short and deadline is not None:
             tokens = min(count(text), options.max_output_tokens or model.longest, model.longest)
             model.engine.check_room(priority, deadline, tokens)
         divide = partial(divided_for, model.tokenizer, text, model.lengths, None, count)

@@ -1,1 +1,1 @@
-"""The decoding thread around a batch, its admission and its statistics."""
+"""The decoding thread around a batch, its latency estimate and statistics; the thread for attention."""

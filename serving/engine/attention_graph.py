@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from keras_transformer.inference.alignment import aligned, alignment_layer
 from keras_transformer.inference.queue import QueueFullError
 
-MAX_WAITING = 1024  # sentences; the default of an engine's queue
+MAX_SENTENCES = 1024  # sentences; the default of an engine's queue
 FLOAT_BYTES = 4
 
 Weights = NDArray[np.float32]
@@ -74,16 +74,16 @@ class AttentionQueue:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "attention")
-        self._room = BoundedSemaphore(MAX_WAITING)
+        self._room = BoundedSemaphore(MAX_SENTENCES)
 
     async def __call__(self, graph: AttentionGraph, source: Sequence[int], target: Sequence[int]) -> Attended:
         """Return the attention of a source and its answer, each with its end.
 
         Raises:
-            QueueFullError: MAX_WAITING others wait.
+            QueueFullError: MAX_SENTENCES others wait.
         """
         if not self._room.acquire(blocking=False):
-            raise QueueFullError(f"{MAX_WAITING:,} sentences are waiting for attention. Repeat it later.")
+            raise QueueFullError(f"{MAX_SENTENCES:,} sentences are waiting for attention. Repeat it later.")
         computed = self._thread.submit(graph.attended, source, target)
         computed.add_done_callback(lambda _: self._room.release())
         return await asyncio.wrap_future(computed)

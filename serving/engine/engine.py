@@ -21,7 +21,7 @@ _logger = logging.getLogger(__name__)
 Clock = Callable[[], float]
 
 NICENESS = 5  # of the engine's thread, so that the event loop can still refuse requests in time
-TOGETHER = 8  # a full batch waits until one row in TOGETHER is free, so that requests are encoded together
+TOGETHER = 8  # requests join a running batch once min(slots / TOGETHER, waiting) rows are free
 WAITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 STEPS = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
@@ -189,14 +189,14 @@ class Engine:
     def _run(self) -> None:
         give_way(NICENESS)
         try:
-            while self._wait():
+            while self._wait_for_work():
                 self._turn()
         except Exception:
             _logger.exception("the engine failed")
         finally:
             self._end_all()
 
-    def _wait(self) -> bool:
+    def _wait_for_work(self) -> bool:
         """Wait until there is something to do, and return whether to go on."""
         with self._changed:
             while not self._queue.waiting and not self._batch.members and self._stopping is None:

@@ -18,7 +18,7 @@ from serving.engine.engine import Engine
 from serving.registry.users import Users
 
 EXAMPLES = 6
-RUNTIMES = {"onnx": "onnx", "tensorflow": "saved_model"}  # with the format that each reads
+FORMAT_OF_RUNTIME = {"onnx": "onnx", "tensorflow": "saved_model"}  # with the format that each reads
 WARMING = 8  # golden sentences that a version translates before it serves
 
 
@@ -137,7 +137,7 @@ def _file_names(corpus: str) -> str:
 
 def _backend(version: Version, settings: EngineSettings) -> Backend:
     """Return the backend of a runtime, whose library is loaded for it alone."""
-    kind = RUNTIMES[settings.runtime]
+    kind = FORMAT_OF_RUNTIME[settings.runtime]
     precisions = version.manifest.formats.get(kind, ())
     if settings.precision not in precisions:
         exported = f"{kind} in {' and '.join(precisions)}" if precisions else f"no {kind}"

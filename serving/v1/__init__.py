@@ -1,1 +1,1 @@
-"""The wire's contract, and what is generated from it: docs/how-to/serve.md has the command."""
+"""The protocol: translation.proto, and the modules that `make proto` generates from it."""

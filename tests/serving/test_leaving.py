@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from keras_transformer.inference.backend import Encoded, Step
+from keras_transformer.inference.backend import Encoded, StepResult
 from keras_transformer.inference.queue import QueueFullError
 from keras_transformer.inference.request import End, Request
 from serving.engine.admission import LONG
@@ -72,7 +72,7 @@ class Ticking(FakeBackend):
         super().admit(encoded, copies)
         self.begun |= {source[0]: self.now for source in encoded}
 
-    def step(self) -> Step:
+    def step(self) -> StepResult:
         self.at_step.set()
         assert self.going.wait(60)
         self.now += 1.0

@@ -162,7 +162,7 @@ def test_a_server_that_is_told_to_go_while_it_opens_its_first_versions_does_not_
 def test_a_server_that_is_told_to_go_while_it_opens_a_version_beside_others_does_not_wait_for_it(
     root: Path, another: Path
 ) -> None:
-    stuck = ("-c", STUCK.format(name="serving.registry.reloader.opened", does=WAITS))
+    stuck = ("-c", STUCK.format(name="serving.registry.reloader.open_checked", does=WAITS))
     with process(root, "--port", 0, "--watch", 0.1, program=stuck) as started:
         assert line(started).startswith("serving on ")
         assert line(started).startswith("http on ")
@@ -190,7 +190,7 @@ def test_a_port_that_is_taken_and_a_directory_without_models_are_told(exported: 
     assert third.returncode == 1
     assert err == (
         f"keras-transformer serve: {tmp_path} has no models; name a directory that "
-        "`keras-transformer export` wrote, or one that holds NAME/VERSION directories of such.\n"
+        "`keras-transformer export` wrote, or one that holds such directories as NAME/VERSION.\n"
     )
 
 

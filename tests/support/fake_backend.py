@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_transformer.inference.backend import Encoded, Ids, Step
+from keras_transformer.inference.backend import Encoded, Ids, StepResult
 
 END = 3
 BROKEN_SOURCE, BROKEN_STEP, NO_NUMBER = 97, 98, 99  # tokens of a source that fails
@@ -40,20 +40,22 @@ class FakeBackend:
     def answer(self, source: Sequence[int]) -> list[int]:
         return answer(source)
 
-    def step(self) -> Step:
+    def step(self) -> StepResult:
         self.steps += 1
         if any(self._next(row) == BROKEN_STEP + 100 for row in range(len(self.rows))):
             raise RuntimeError("no step")
         steps = [self.step_alone(row) for row in range(len(self.rows))]
-        return Step(*(np.concatenate(values) for values in zip(*(step[:2] for step in steps), strict=True)))
+        return StepResult(
+            *(np.concatenate(values) for values in zip(*(step[:2] for step in steps), strict=True))
+        )
 
-    def step_alone(self, row: int) -> Step:
+    def step_alone(self, row: int) -> StepResult:
         token = self._next(row)
         if token == BROKEN_STEP + 100:
             raise RuntimeError("no step")
         self.rows[row][1].append(token)
         log_prob = float("nan") if token == NO_NUMBER + 100 else -token / 1024
-        return Step(np.array([token], np.int32), np.array([log_prob], np.float32))
+        return StepResult(np.array([token], np.int32), np.array([log_prob], np.float32))
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
         raise AssertionError("greedy search without a prefix moves no row")

@@ -13,14 +13,13 @@ import pytest
 from tests.support.paths import ROOT
 
 FOLDERS = ("benchmarks", "deploy", "docs", "end_to_end", "examples", "keras_transformer/training")
-FIXTURES = {"shared", "browser"}  # an exported version; Chromium
+FIXTURES = {"shared", "browser", "together"}  # an exported version; Chromium; all layers compiled
 IMPORTS = (
     "subprocess",
     "export.formats.writers",
     "tests.support.deploy",
     "tests.support.keras_exports",
     "tests.support.serving.serve_process",
-    "tests.support.small_training",
     "tests.support.versions",
 )
 

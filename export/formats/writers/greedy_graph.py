@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_transformer.decoding.greedy import Step, greedy_stretch
+from keras_transformer.decoding.greedy import StepFunction, greedy_stretch
 from keras_transformer.decoding.traced_search import with_target
 from keras_transformer.layers.decoder import DecoderCache
 from keras_transformer.models.network import Network
@@ -26,7 +26,7 @@ class Answers(NamedTuple):
 
 
 def greedy_answers(
-    step: Step, state: DecodingState, source: Any, start_id: int, end_id: int, network: Network
+    step: StepFunction, state: DecodingState, source: Any, start_id: int, end_id: int, network: Network
 ) -> Answers:
     """Decode rows (B, S) greedily, with the answers of `search_ids`.
 

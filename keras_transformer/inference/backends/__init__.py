@@ -1,1 +1,1 @@
-"""Runtimes that decode a batch of rows, one a file; each imports its library itself."""
+"""Runtimes that decode a batch of rows, each in a file that imports its library."""

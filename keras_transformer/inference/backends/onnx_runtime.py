@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_transformer.inference.backend import Candidates, Encoded, Ids, Step
+from keras_transformer.inference.backend import Candidates, Encoded, Ids, StepResult
 
 KINDS: dict[str, type[np.generic]] = {"tensor(float)": np.float32, "tensor(int8)": np.int8}
 
@@ -78,14 +78,14 @@ class OnnxBackend:
         self._token[new] = self.start_id
         self.rows += rows
 
-    def step(self) -> Step:
+    def step(self) -> StepResult:
         rows = slice(self.rows)
         binding = self._bindings.get(self.rows)
         if binding is None:
             binding = self._bindings[self.rows] = self._bound(rows)
         return self._run(binding, rows)
 
-    def step_alone(self, row: int) -> Step:
+    def step_alone(self, row: int) -> StepResult:
         rows = slice(row, row + 1)
         return self._run(self._bound(rows), rows)
 
@@ -108,11 +108,11 @@ class OnnxBackend:
         for values in (self._token, self._position, self._memory_position):
             values[row] = values[self.rows]
 
-    def _run(self, binding: Any, rows: slice) -> Step:
+    def _run(self, binding: Any, rows: slice) -> StepResult:
         self._decoder.run_with_iobinding(binding)
         self._position[rows] += 1
         candidates = self._candidates and self._candidates.of(rows)
-        return Step(self._token[rows, 0], self._log_prob[rows, 0], candidates)
+        return StepResult(self._token[rows, 0], self._log_prob[rows, 0], candidates)
 
     def _bound(self, rows: slice) -> Any:
         binding = self._decoder.io_binding()

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (without its operators the graph does not load)
 
-from keras_transformer.inference.backend import Encoded, Ids, Step
+from keras_transformer.inference.backend import Encoded, Ids, StepResult
 
 GROWTH = 8  # positions by which the cache grows
 
@@ -44,21 +44,21 @@ class SavedModelBackend:
         self._position = np.append(self._position, np.zeros(rows, np.int32))
         self._memory_length = np.append(self._memory_length, np.full(rows, length, np.int32))
 
-    def step(self) -> Step:
+    def step(self) -> StepResult:
         result = self._run(np.arange(len(self._token)))
         self._cache = result["cache_written"]
         self._token = result["next"].numpy()
         self._position = self._position + 1
-        return Step(self._token, result["log_prob"].numpy())
+        return StepResult(self._token, result["log_prob"].numpy())
 
-    def step_alone(self, row: int) -> Step:
+    def step_alone(self, row: int) -> StepResult:
         result = self._run(np.array([row]))
         cache = _with_positions(self._cache, result["cache_written"].shape[3])
         self._cache = tf.concat([cache[:, :row], result["cache_written"], cache[:, row + 1 :]], axis=1)
         self._token, self._position = self._token.copy(), self._position.copy()
         self._token[row] = result["next"].numpy()[0]
         self._position[row] += 1
-        return Step(self._token[row : row + 1], result["log_prob"].numpy())
+        return StepResult(self._token[row : row + 1], result["log_prob"].numpy())
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
         source = np.arange(len(self._token))

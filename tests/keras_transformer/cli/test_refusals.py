@@ -12,6 +12,7 @@ import pytest
 from keras_transformer.cli import _nearby, main, train
 from keras_transformer.training.recipe import Recipe
 from tests.support.commands import failed
+from tests.support.small_training import small_tiny
 
 ABSURD = "99999999999999999999"
 
@@ -149,6 +150,7 @@ def test_an_absurd_count_is_wrong_usage(verb: str, option: str, capsys: pytest.C
         assert re.search(rf"argument {option}: .* at most [\d,]+; got {absurd}$", told)
 
 
+@pytest.mark.slow
 def test_a_run_of_one_step_needs_no_warm_up_from_its_user(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,7 +167,8 @@ def test_a_run_of_one_step_needs_no_warm_up_from_its_user(
         "--precision",
         "float32",
     ]
-    assert main(["train", *corpus, *small, "--run", str(tmp_path / "run"), "--steps", "1"]) == 0
+    with small_tiny():
+        assert main(["train", *corpus, *small, "--run", str(tmp_path / "run"), "--steps", "1"]) == 0
     assert "step 1, held-out BLEU" in capsys.readouterr().out
 
 

@@ -87,7 +87,7 @@ def test_files_that_cannot_be_used_are_failures_before_anything_listens(
     files = Files(tmp_path)
     certificate, key = map(str, files.server)
     pair = ["--tls-certificate", certificate, "--tls-key"]
-    no_file = "cannot be read (No such file or directory): name a file that can"
+    no_file = "cannot be read (No such file or directory); name a file that can"
     for options, told in [
         ([*pair, "none.pem"], f"none.pem {no_file}."),
         ([*pair, str(files.client[1])],
@@ -113,7 +113,7 @@ def test_a_directory_without_models_is_a_failure_that_says_what_to_name(
     assert main(["serve", str(tmp_path), "--port", "0"]) == 1
     assert capsys.readouterr().err == (
         f"keras-transformer serve: {tmp_path} has no models; name a directory that "
-        "`keras-transformer export` wrote, or one that holds NAME/VERSION directories of such.\n"
+        "`keras-transformer export` wrote, or one that holds such directories as NAME/VERSION.\n"
     )
 
 

@@ -84,3 +84,15 @@ def test_one_that_is_cancelled_or_too_late_costs_no_further_step() -> None:
     assert batch.step(1.0).ended == [late, cancelled]
     assert (cancelled.end, late.end) == (End.CANCELLED, End.EXPIRED)
     assert len(cancelled.tokens) == len(late.tokens) == runtime.steps == 1
+
+
+def test_all_who_leave_have_the_same_end_and_cost_no_further_step() -> None:
+    runtime = FakeBackend(3)
+    batch = Batch(runtime, END)
+    requests = [request(5, 6, 7), request(8, 9)]
+    batch.admit(requests)
+    batch.step(0.0)
+    assert set(batch.leave(End.STOPPED)) == set(requests)
+    assert [each.end for each in requests] == [End.STOPPED, End.STOPPED]
+    assert (len(batch), batch.members, batch.free, runtime.steps) == (0, [], 3, 1)
+    assert batch.leave(End.STOPPED) == []

@@ -48,9 +48,12 @@ def test_one_worker_that_fails_ends_the_others_and_is_told(
     sessions: list[Any], rows: list[list[int]]
 ) -> None:
     before = threading.active_count()
+    two = decoder(sessions, workers=2, slots=1)
     with pytest.raises(Exception, match="indices element out of data bounds"):
-        decoder(sessions, workers=2, slots=1).translate_ids([[100, END], *rows])
+        two.translate_ids([[100, END], *rows])
     assert threading.active_count() == before
+    alone = [decoder(sessions).translate_ids([row])[0] for row in rows]
+    assert two.translate_ids(rows) == alone  # nothing is left of what was stopped
 
 
 def test_a_decoder_that_has_answered_answers_again_with_the_backends_that_it_has(
@@ -72,6 +75,8 @@ def test_a_decoder_that_has_answered_answers_again_with_the_backends_that_it_has
     assert len(made) == 1
     assert one.search(rows[:4], beam=3) == beams  # with other candidates
     assert len(made) == 2
+    one.search(rows[:2], beam=2)
+    assert made[2][3] == 2 * 2  # as many candidates as a beam of 2 compares
     with pytest.raises(Exception, match="indices element out of data bounds"):
         one.translate_ids([[5, END], [100, END]])
     assert one.translate_ids(rows) == alone  # nothing is left of what failed

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keras_transformer.inference.backend import Encoded, Step
+from keras_transformer.inference.backend import Encoded, StepResult
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.batch import Batch
 from keras_transformer.inference.request import End, Request
@@ -89,10 +89,10 @@ class Failing(OnnxBackend):
         self.sources[row] = self.sources[-1]
         self.sources.pop()
 
-    def step(self) -> Step:
+    def step(self) -> StepResult:
         raise RuntimeError("no step together")
 
-    def step_alone(self, row: int) -> Step:
+    def step_alone(self, row: int) -> StepResult:
         if self.sources[row] == self.bad:
             raise RuntimeError("no step alone")
         return super().step_alone(row)

@@ -162,7 +162,7 @@ def test_a_caller_that_waits_too_long_or_behind_too_many_is_refused(monkeypatch:
         sender = Sender(bounds, "sender")
         tasks = [asyncio.create_task(sender.send()) for _ in range(MAX_OF_CONNECTION)]
         await until(lambda: sender.reading == MAX_OF_CONNECTION)
-        monkeypatch.setattr(intake, "MAX_WAITING", 1)
+        monkeypatch.setattr(intake, "MAX_UNREAD", 1)
         monkeypatch.setattr(intake, "SECONDS", 0.1)
         monkeypatch.setattr(intake, "CROWDED_SECONDS", 20.0)
         for _ in range(2):

@@ -53,7 +53,7 @@ def test_callers_who_go_away_do_not_let_others_in_beside_the_one_that_is_at_work
 
 
 def test_there_is_room_for_so_many_and_it_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention_graph, "MAX_WAITING", 2)
+    monkeypatch.setattr(attention_graph, "MAX_SENTENCES", 2)
 
     async def scenario() -> None:
         graph, look = Held(), AttentionQueue()

@@ -15,7 +15,7 @@ from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx, open_b
 from export.formats.writers.onnx_scheduler import write_scheduler_onnx
 from keras_transformer import TranslationModel
 from keras_transformer.graphs.int8 import Int8
-from keras_transformer.inference.backend import Encoded, Step
+from keras_transformer.inference.backend import Encoded, StepResult
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.queue import QueueFullError
 from keras_transformer.inference.request import End, Request
@@ -41,7 +41,7 @@ class Held(FakeBackend):
         self.steps_allowed = threading.Semaphore(0)
         self.at_step = threading.Semaphore(0)
 
-    def step(self) -> Step:
+    def step(self) -> StepResult:
         self.at_step.release()
         assert self.steps_allowed.acquire(timeout=60)
         return super().step()
@@ -294,12 +294,12 @@ class Refusing(OnnxBackend):
         self.held[row] = self.held[-1]
         self.held.pop()
 
-    def step(self) -> Step:
+    def step(self) -> StepResult:
         if self.bad in self.held:
             raise RuntimeError("no step")
         return super().step()
 
-    def step_alone(self, row: int) -> Step:
+    def step_alone(self, row: int) -> StepResult:
         if self.held[row] == self.bad:
             raise RuntimeError("no step alone")
         return super().step_alone(row)

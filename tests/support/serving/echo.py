@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import numpy as np
 
-from keras_transformer.inference.backend import Encoded, Step
+from keras_transformer.inference.backend import Encoded, StepResult
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
@@ -56,14 +56,16 @@ class Echo(FakeBackend):
     def answer(self, source: Sequence[int]) -> list[int]:
         return list(source)
 
-    def step(self) -> Step:
+    def step(self) -> StepResult:
         if self._held and not self._allowed.acquire(timeout=20):
             raise TimeoutError
         self.steps += 1
         tokens = [self._next(row) for row in range(len(self.rows))]
         for (_, decoded), token in zip(self.rows, tokens, strict=True):
             decoded.append(token)
-        return Step(np.array(tokens, np.int32), np.array([-token / 1024 for token in tokens], np.float32))
+        return StepResult(
+            np.array(tokens, np.int32), np.array([-token / 1024 for token in tokens], np.float32)
+        )
 
 
 def echo(
