@@ -1,6 +1,7 @@
 """A MarianMT directory computes here what it computes in transformers: logits, tokens and texts.
 
-golden/ holds directories with random weights and what transformers computed for them (marian_kinds.py).
+golden/ holds directories with random weights and what transformers computed for them;
+tests/support/marian_kinds.py made them.
 """
 
 import json

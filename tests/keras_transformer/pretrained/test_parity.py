@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,9 @@ import numpy as np
 import pytest
 
 from keras_transformer import TranslationModel
+from tests.support import marian_kinds as kinds
 
 pytestmark = [pytest.mark.parity, pytest.mark.timeout(3600), pytest.mark.filterwarnings("ignore")]
-
-_spec = spec_from_file_location("marian_kinds", Path(__file__).with_name("marian_kinds.py"))
-assert _spec
-assert _spec.loader
-kinds = module_from_spec(_spec)
-_spec.loader.exec_module(kinds)
 
 COUNT = int(os.environ.get("PARITY_TEXTS", "500"))
 NEAR_TIE = 1e-4

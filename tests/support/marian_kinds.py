@@ -3,8 +3,8 @@
 Each kind is a configuration that differs from the others in what it computes. The weights are large enough
 that a wrong option shows: normalisations, biases and the bias of the logits are random, too.
 
-`python tests/keras_transformer/pretrained/marian_kinds.py` writes the directories and the expected values
-beside this file into golden/, or those that are named. It needs `make bench-env`.
+`python tests/support/marian_kinds.py [KIND ...]` writes the directories and the expected values into
+tests/keras_transformer/pretrained/golden/. It needs `make bench-env`.
 """
 
 import json
@@ -212,7 +212,7 @@ if __name__ == "__main__":
     import shutil
     import sys
 
-    golden = Path(__file__).parent / "golden"
+    golden = Path(__file__).parents[1] / "keras_transformer" / "pretrained" / "golden"
     for name in sys.argv[1:] or KINDS:
         kind, directory = KINDS[name], golden / name
         for seed in range(20):
