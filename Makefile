@@ -6,7 +6,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: demo serve test test-fast soak test-image test-backends lint proto docs bench bench-env clean help
+.PHONY: demo serve test test-fast soak test-parity test-image test-backends lint proto docs bench bench-env clean help
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 24
@@ -71,6 +71,9 @@ test-fast: .venv/installed  ## the tests without processes, training, exports an
 
 soak: .venv/installed  ## the tests that take long: every count in full
 	$(BIN)/python -m pytest -m soak
+
+test-parity: bench-env  ## imported models beside transformers and CTranslate2's converter, live
+	$(BIN)/python -m pytest -m parity -s tests/keras_transformer/pretrained
 
 test-image: .venv/installed  ## the image, built and served from; as root, and minutes
 	$(BIN)/python -m pytest -m image -s tests/deploy

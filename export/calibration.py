@@ -65,7 +65,8 @@ def observed_ranges(
     encoded = {tuple(row): ranges.encode(encode, row) for row in rows}
     del encode  # large weights need not be in memory twice
     make_backend = partial(_ObservedBackend, ranges, encoded, _observed_session(decoder, model), start_id)
-    Decoder(make_backend, end_id, model.network.max_length, slots=ROWS).search(rows)
+    network = model.network
+    Decoder(make_backend, end_id, network.max_length, slots=ROWS, limit=network.answer_limit).search(rows)
     return dict(ranges)
 
 

@@ -79,6 +79,11 @@ def export_version(
         raise ExportError("this model has no tokenizer: create it with tokenizer=... to export it")
     if not sentences.golden:
         raise ExportError("an export needs golden sentences: give one that is not blank at least")
+    if request.with_tokenizer and tokenizer.vocabularies:
+        raise ExportError(
+            "text.onnx cannot be written for this model: the operators of onnxruntime-extensions give ids "
+            "of a SentencePiece model, and here a vocabulary numbers the pieces. Leave out --with-tokenizer"
+        )
     request.check_libraries()
     if model.dtype_policy.name != "float32":
         model = model.with_policy("float32")

@@ -16,6 +16,7 @@ from export.artifact.layout import TOKENIZER
 from export.formats.format import LibraryError, RuntimeName, TextRuntime
 from export.formats.onnx_format import open_text_runtime
 from export.formats.registry import open_runtime
+from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 from keras_transformer.text.tokenizer import Tokenizer
 
 THREADS = 1
@@ -50,6 +51,7 @@ def ask(
     max_length: int,
     rows: Sequence[Sequence[int]],
     texts: Sequence[str],
+    limit: AnswerLimit = ANSWER_LIMIT,
 ) -> Reply:
     """Translate in a process of its own, which ends with this call however it ends.
 
@@ -59,6 +61,7 @@ def ask(
         max_length: the maximum number of tokens of a source and of an answer.
         rows: source ids.
         texts: the same sources as text.
+        limit: the longest answer to a source, as far as max_length allows.
 
     Returns:
         The answers.
@@ -72,6 +75,7 @@ def ask(
         "max_length": max_length,
         "rows": rows,
         "texts": texts,
+        "limit": limit,
     }
     try:
         done = subprocess.run(
@@ -107,7 +111,8 @@ def _answered(question: dict[str, Any]) -> dict[str, Any]:
     try:
         if not name.takes_ids:
             return _by_text(open_text_runtime(name, directory), question["texts"])
-        runtime = open_runtime(name, directory, Tokenizer.load(directory / TOKENIZER), question["max_length"])
+        tokenizer, limit = Tokenizer.load(directory / TOKENIZER), AnswerLimit(*question["limit"])
+        runtime = open_runtime(name, directory, tokenizer, question["max_length"], limit=limit)
     except LibraryError as error:
         return {"error": str(error)}
     answers, seconds = _timed(runtime.translate_ids, question["rows"])

@@ -30,7 +30,12 @@ class Translator:
         self._tokenizer = version.tokenizer
         self._longest = version.manifest.limits.source_tokens
         self._runtime = open_runtime(
-            name, version.directory, version.tokenizer, self._longest, usable_cores()
+            name,
+            version.directory,
+            version.tokenizer,
+            self._longest,
+            usable_cores(),
+            version.manifest.limits.answer,
         )
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:

@@ -61,6 +61,7 @@ def certificate(
     rows: list[Agreement] = []
     differences: list[Difference] = []
     broken: list[str] = []
+    limits = version.manifest.limits
     for name in version.manifest.runtimes:
         few = at_float32 if name.precision == "float32" else None
         sentences = version.golden if few is None else evenly(version.golden, few)
@@ -68,7 +69,7 @@ def certificate(
         ids = [sentence.source_ids for sentence in sentences]
         texts = [sentence.source for sentence in sentences]
         try:
-            reply = ask(name, version.directory, version.manifest.limits.source_tokens, ids, texts)
+            reply = ask(name, version.directory, limits.source_tokens, ids, texts, limits.answer)
             answers = version.tokenizer.decode_target(reply.ids) if reply.ids else reply.texts or []
         except ReplyError as error:
             broken.append(str(error))

@@ -16,6 +16,12 @@ export class Translator {
           "use the example that came with what wrote it",
       );
     }
+    if ("tokenizer/vocabulary.json" in manifest.files) {
+      throw new Error(
+        "this is the version of an imported model, whose ids tokenizer/vocabulary.json decides; " +
+          "this example does not read it: use the server, or keras-transformer translate",
+      );
+    }
     const tokenizer = async (name) =>
       new SentencePiece(await read(`tokenizer/${name}.model`), manifest.special_ids.end);
     const { joint } = manifest.vocabulary;

@@ -30,6 +30,11 @@ class Translator:
                 f"manifest.json has format {manifest['format']}, and this reads {FORMAT}: "
                 "use the example that came with what wrote it"
             )
+        if "tokenizer/vocabulary.json" in manifest["files"]:
+            raise ValueError(
+                "this is the version of an imported model, whose ids tokenizer/vocabulary.json decides; this "
+                "example does not read it: use the server, or keras-transformer translate"
+            )
         joint = manifest["vocabulary"]["joint"]
         source, target = ("shared", "shared") if joint else ("source", "target")
         self.source = sentencepiece.SentencePieceProcessor(str(directory / "tokenizer" / f"{source}.model"))

@@ -26,7 +26,7 @@ from export.artifact.schema import RecordError, parsed, record, shown
 from export.formats.format import RuntimeName
 from export.formats.registry import FORMATS, RUNTIMES
 from keras_transformer.models.network import Network
-from keras_transformer.text.lengths import longest_answer
+from keras_transformer.text.lengths import AnswerLimit
 from keras_transformer.text.tokenizer import Tokenizer
 
 FORMAT = 1
@@ -92,8 +92,12 @@ class LengthLimits:
     @classmethod
     def of(cls, network: Network) -> "LengthLimits":
         """Return the limits of a network, by the rule in text.lengths."""
-        extra = longest_answer(0)
-        return cls(network.max_length, network.max_length, longest_answer(1) - extra, extra)
+        return cls(network.max_length, network.max_length, *network.answer_limit)
+
+    @property
+    def answer(self) -> AnswerLimit:
+        """The longest answer to n source tokens, as far as target_tokens allow."""
+        return AnswerLimit(self.answer_factor, self.answer_extra)
 
 
 @dataclass(frozen=True)
@@ -139,7 +143,8 @@ class Manifest:
 
     def content(self) -> bytes:
         """Return the bytes of the file."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False).encode() + b"\n"
+        values = {**asdict(self), "network": self.network.as_dict()}
+        return json.dumps(values, indent=2, ensure_ascii=False).encode() + b"\n"
 
     def _wrong_values(self) -> list[str]:
         problems = []

@@ -1,6 +1,7 @@
 """A frozen dataclass from parsed JSON: exactly its keys, each of its type; all problems are reported at once.
 
-Defaults of fields do not count: a key that a file leaves out is missing.
+Defaults of fields do not count, but for those that a dataclass lists in `optional`: any other key that a
+file leaves out is missing.
 """
 
 import json
@@ -138,7 +139,9 @@ def _fields(kind: Any, values: Any, path: str, problems: list[str]) -> Any:
     hints = get_type_hints(kind, include_extras=True)
     names = [field.name for field in fields(kind)]
     before = len(problems)
-    problems += [f"{_at(path, name)} is missing" for name in names if name not in values]
+    optional = getattr(kind, "optional", ())
+    missing = (name for name in names if name not in values and name not in optional)
+    problems += [f"{_at(path, name)} is missing" for name in missing]
     problems += [f"{_at(path, name)} is no key of it" for name in values if name not in names]
     read = {
         name: _read(hints[name], values[name], _at(path, name), problems) for name in names if name in values

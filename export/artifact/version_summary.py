@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from export.artifact.manifest import open_version
-from keras_transformer.training.run_summary import described, sizes
+from keras_transformer.training.run_summary import described, languages, sizes
 
 
 def version_facts(directory: Path) -> dict[str, Any]:
     """Describe a version, after checking all of its files."""
-    manifest = open_version(directory).manifest
+    version = open_version(directory)
+    manifest = version.manifest
     vocabulary, network = manifest.vocabulary, manifest.network
     target = None if vocabulary.joint else vocabulary.target
     return {
@@ -18,6 +19,10 @@ def version_facts(directory: Path) -> dict[str, Any]:
         "kind": "version",
         "domain": manifest.quality.corpus,
         "pairs": asdict(manifest.quality)["pairs"],
-        "network": described(network, vocabulary.source, target),
+        "languages": languages(manifest.languages.source, manifest.languages.target, version.tokenizer),
+        "network": {
+            **described(network, vocabulary.source, target),
+            "parameters": manifest.quality.parameters,
+        },
         "files": sizes(directory),
     }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from export.artifact.layout import CTRANSLATE2
 from export.formats.format import Format, IdRuntime, RuntimeName, WriteStep
+from keras_transformer.text.lengths import AnswerLimit
 
 if TYPE_CHECKING:
     from export.export_request import ExportRequest
@@ -26,11 +27,16 @@ def _write(model: "TranslationModel", directory: Path) -> None:
 
 
 def _open(
-    name: RuntimeName, directory: Path, tokenizer: "Tokenizer", max_length: int, cores: int
+    name: RuntimeName,
+    directory: Path,
+    tokenizer: "Tokenizer",
+    max_length: int,
+    cores: int,
+    limit: AnswerLimit,
 ) -> IdRuntime:
     from export.formats.runtimes.ctranslate2_runtime import CTranslate2Runtime  # noqa: PLC0415
 
-    return CTranslate2Runtime(directory / CTRANSLATE2, tokenizer, max_length, cores)
+    return CTranslate2Runtime(directory / CTRANSLATE2, tokenizer, max_length, cores, limit)
 
 
 CTRANSLATE2_FORMAT = Format(

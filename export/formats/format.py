@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from keras_transformer.inference.answer import Answer
+from keras_transformer.text.lengths import AnswerLimit
 
 if TYPE_CHECKING:
     from export.export_request import ExportRequest
@@ -93,4 +94,4 @@ class Format:
     libraries: tuple[str, ...]
     runtimes: tuple[RuntimeName, ...]
     steps: Callable[["ExportRequest", "Tokenizer", Sequence[str]], Iterator[WriteStep]]
-    open: Callable[[RuntimeName, Path, "Tokenizer", int, int], IdRuntime]
+    open: Callable[[RuntimeName, Path, "Tokenizer", int, int, AnswerLimit], IdRuntime]

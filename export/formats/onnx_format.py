@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from export.artifact.layout import ONNX
 from export.formats.format import Format, IdRuntime, RuntimeName, TextRuntime, WriteStep, check_installed
+from keras_transformer.text.lengths import AnswerLimit
 
 if TYPE_CHECKING:
     from export.export_request import ExportRequest
@@ -68,7 +69,12 @@ def _text(model: "TranslationModel", directory: Path) -> None:
 
 
 def _open(
-    name: RuntimeName, directory: Path, tokenizer: "Tokenizer", max_length: int, cores: int
+    name: RuntimeName,
+    directory: Path,
+    tokenizer: "Tokenizer",
+    max_length: int,
+    cores: int,
+    limit: AnswerLimit,
 ) -> IdRuntime:
     if name.runtime == "onnx/translate":
         from export.formats.runtimes.onnx_translate_runtime import TranslateOnnx  # noqa: PLC0415
@@ -76,9 +82,8 @@ def _open(
         return TranslateOnnx(directory / name.file, cores)
     from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx  # noqa: PLC0415
 
-    return SchedulerOnnx(
-        directory / ONNX, name.precision, tokenizer.bos_id, tokenizer.eos_id, max_length, workers=cores
-    )
+    ids = (tokenizer.bos_id, tokenizer.eos_id)
+    return SchedulerOnnx(directory / ONNX, name.precision, *ids, max_length, workers=cores, limit=limit)
 
 
 def open_text_runtime(name: RuntimeName, directory: Path) -> TextRuntime:

@@ -9,6 +9,7 @@ from export.formats.ctranslate2_format import CTRANSLATE2_FORMAT
 from export.formats.format import IdRuntime, RuntimeName, WriteStep, check_installed
 from export.formats.onnx_format import ONNX_FORMAT
 from export.formats.saved_model_format import SAVED_MODEL_FORMAT
+from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 
 if TYPE_CHECKING:
     from export.export_request import ExportRequest
@@ -44,7 +45,12 @@ def write_steps(
 
 
 def open_runtime(
-    name: RuntimeName, directory: Path, tokenizer: "Tokenizer", max_length: int, cores: int = 1
+    name: RuntimeName,
+    directory: Path,
+    tokenizer: "Tokenizer",
+    max_length: int,
+    cores: int = 1,
+    limit: AnswerLimit = ANSWER_LIMIT,
 ) -> IdRuntime:
     """Open a checked version directory in one of its runtimes.
 
@@ -52,4 +58,4 @@ def open_runtime(
         LibraryError: the library of the runtime is not installed.
     """
     check_installed([name.library], str(name))
-    return FORMATS[name.format].open(name, directory, tokenizer, max_length, cores)
+    return FORMATS[name.format].open(name, directory, tokenizer, max_length, cores, limit)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from export.formats.format import Format, IdRuntime, RuntimeName, WriteStep
+from keras_transformer.text.lengths import AnswerLimit
 
 if TYPE_CHECKING:
     from export.export_request import ExportRequest
@@ -25,7 +26,12 @@ def _write(model: "TranslationModel", directory: Path) -> None:
 
 
 def _open(
-    name: RuntimeName, directory: Path, tokenizer: "Tokenizer", max_length: int, cores: int
+    name: RuntimeName,
+    directory: Path,
+    tokenizer: "Tokenizer",
+    max_length: int,
+    cores: int,
+    limit: AnswerLimit,
 ) -> IdRuntime:
     """Open it with all cores: TensorFlow takes them as it starts."""
     from export.formats.runtimes.saved_model_runtime import SavedModelRuntime  # noqa: PLC0415

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
 
@@ -22,6 +23,7 @@ from keras_transformer.text.visible import visible
 PROGRAM = "keras-transformer"
 VERBS = {
     "train": "train a translation model from parallel text, or from the phrasebook",
+    "import": "make a run of a MarianMT (OPUS-MT) directory",
     "translate": "translate text, line by line",
     "evaluate": "score a model, or two, with BLEU, chrF and TER",
     "attention": "draw the attention of a model on a text",
@@ -58,7 +60,8 @@ class VerbParser(argparse.ArgumentParser):
     def load(self) -> None:
         """Import the module of the verb and add its options, once."""
         if self.description is None:
-            module = import_module(f"keras_transformer.cli.{self._verb}")
+            name = f"{self._verb}_" if iskeyword(self._verb) else self._verb
+            module = import_module(f"keras_transformer.cli.{name}")
             self.description, _, self.epilog = (module.__doc__ or "").partition("\n\n")
             self.set_defaults(command=module.run, usage_error=self.error)
             module.configure(self)

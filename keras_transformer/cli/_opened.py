@@ -13,7 +13,9 @@ from keras_transformer.cli import CommandError
 from keras_transformer.cli._answers import Form, Translate, answers
 from keras_transformer.cli._interrupts import interruptible
 from keras_transformer.cli._nearby import is_model_file, is_run, is_version, refuse_if_another_is_near
+from keras_transformer.text.division import divided_for
 from keras_transformer.text.sentences import Lengths, Parts
+from keras_transformer.text.tokenizer import TargetLanguageError
 
 if TYPE_CHECKING:
     from export.artifact.manifest import Version
@@ -32,15 +34,37 @@ class Opened(NamedTuple):
     translate: Translate
     form: Form
     runtime: str = ""  # as printed on stderr
+    example: str = "."  # a short text, to make what the first call makes
 
     @classmethod
     def of(
-        cls, tokenizer: "Tokenizer", lengths: Lengths, translate: Translate, form: Form, runtime: str = ""
+        cls,
+        tokenizer: "Tokenizer",
+        lengths: Lengths,
+        translate: Translate,
+        form: Form,
+        target_language: str | None = None,
+        runtime: str = "",
     ) -> Self:
         """Make one that divides lines into sentences of such lengths."""
-        languages = f" {tokenizer.source_lang} to {tokenizer.target_lang}" if tokenizer.source_lang else ""
-        divide = partial(Parts.of, count=tokenizer.count_source, lengths=lengths)
-        return cls(languages, divide, lengths.longest, translate, form, runtime)
+        target = target_language or tokenizer.target_lang
+        languages = f" {tokenizer.source_lang} to {target}" if tokenizer.source_lang else ""
+        divide = partial(_divided, tokenizer, lengths, target_language)
+        example = tokenizer.with_language(".", next(iter(tokenizer.target_languages), None))
+        return cls(languages, divide, lengths.longest, translate, form, runtime, example)
+
+
+def _divided(tokenizer: "Tokenizer", lengths: Lengths, target_language: str | None, line: str) -> Parts:
+    """Divide a line.
+
+    Raises:
+        CommandError: The model needs another target language, or any.
+    """
+    try:
+        return divided_for(tokenizer, line, lengths, target_language)
+    except TargetLanguageError as error:
+        remedy = "Name it with --target-language, or begin the line with >>CODE<<."
+        raise CommandError(f"{error} {remedy}") from error
 
 
 def opened(arguments: argparse.Namespace) -> Opened:
@@ -72,7 +96,7 @@ def _trained(arguments: argparse.Namespace) -> Opened:
     model = load_model(arguments.model)
     if model.tokenizer is None:
         raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
-    return Opened.of(model.tokenizer, model.lengths, *answers(model, arguments))
+    return Opened.of(model.tokenizer, model.lengths, *answers(model, arguments), arguments.target_language)
 
 
 def _exported(arguments: argparse.Namespace) -> Opened:
@@ -94,7 +118,8 @@ def _exported(arguments: argparse.Namespace) -> Opened:
         raise CommandError(f"{error}.") from error
     lengths = Lengths(**asdict(version.manifest.lengths))
     form = _scored if arguments.scores else _text
-    return Opened.of(version.tokenizer, lengths, translator.translate, form, f" with {name}")
+    language = arguments.target_language
+    return Opened.of(version.tokenizer, lengths, translator.translate, form, language, f" with {name}")
 
 
 def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str) -> None:

@@ -99,6 +99,11 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
         for option in _given(arguments, ENCRYPTING):
             arguments.usage_error(f"{option} is for a server with TLS, as grpcs://HOST:PORT; got {address}")
     refuse_what_only_a_run_can(arguments, "a server", "its model")
+    if arguments.target_language:
+        raise CommandError(
+            "--target-language is for a run or an exported version; for a server begin each line with "
+            f">>{arguments.target_language}<<."
+        )
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise CommandError(

@@ -53,6 +53,8 @@ def _headline(summary: dict[str, Any]) -> str:
         return "a translation model"
     if summary["kind"] == "version":
         return f"an exported version, made {summary['created']}"
+    if summary["state"] == "imported":
+        return "a run, imported"
     if summary["state"] == "begun":
         return "a run that is not prepared yet"
     return f"a run, {summary['state']}, at step {summary['step']:,} of {summary['recipe']['steps']:,}"
@@ -60,8 +62,10 @@ def _headline(summary: dict[str, Any]) -> str:
 
 def _lines(summary: dict[str, Any]) -> list[str]:
     source, target = (summary["languages"][side] or "unknown" for side in ("source", "target"))
+    targets = summary["languages"].get("targets")
     rows = {
         "languages": f"{source} to {target}",
+        **({"targets": ", ".join(targets)} if targets else {}),
         "domain": _domain(summary),
         "network": summary["network"] and _network(summary["network"]),
         "vocabulary": summary["network"] and _vocabulary(summary["network"]),

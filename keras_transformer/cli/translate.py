@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
             flush=True,
         )
         if lines.waiting():
-            model.translate(["."])  # the cost of the first call is spent before the first line comes
+            model.translate([model.example])  # spends the cost of the first call before the first line
         with Progress(lines, model.longest) as progress:
             portions = Portions(model.translate, progress.show_portion)
             while chunk := lines.take(portions.max_bytes):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.greedy import greedy
 from keras_transformer.decoding.tracing import traced
-from keras_transformer.text.lengths import like_lengths, longest_answer
+from keras_transformer.text.lengths import like_lengths
 from keras_transformer.text.padding import padded
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ def search_traced(
     results: list[list[list[int]]] = [[] for _ in rows]
     for chosen in like_lengths(rows, batch_tokens // search.beam, search.end_id):
         source = padded([rows[row] for row in chosen], len(rows[chosen[0]]))
-        limits = np.array([min(longest_answer(len(rows[row])), max_length) for row in chosen], np.int32)
+        longest = model.network.answer_limit
+        limits = np.array([min(longest(len(rows[row])), max_length) for row in chosen], np.int32)
         chosen_prefixes = [[] if prefixes is None else prefixes[row] for row in chosen]
         answers = loop(source, limits, padded(chosen_prefixes))
         for row, limit, beams in zip(chosen, limits, answers, strict=True):

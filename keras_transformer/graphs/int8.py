@@ -25,9 +25,9 @@ class Observed(Float32):
         _observe(graph, name, x)
         return super().product(graph, name, x, kernel, bias)
 
-    def transposed(self, graph: Graph, name: str, x: str, table: str) -> str:
+    def transposed(self, graph: Graph, name: str, x: str, table: str, bias: Array | None) -> str:
         _observe(graph, name, x)
-        return super().transposed(graph, name, x, table)
+        return super().transposed(graph, name, x, table, bias)
 
 
 def _observe(graph: Graph, name: str, x: str) -> None:
@@ -80,9 +80,9 @@ class Int8:
         weight = graph.weight(f"{name}.kernel", np.ascontiguousarray(quantised.T))
         return self._product(graph, name, x, weight, graph.weight(f"{name}.scales", scales), bias)
 
-    def transposed(self, graph: Graph, name: str, x: str, table: str) -> str:
+    def transposed(self, graph: Graph, name: str, x: str, table: str, bias: Array | None) -> str:
         turned = graph.node("Transpose", table, perm=[1, 0])
-        return self._product(graph, name, x, turned, f"{table}.scales", None)
+        return self._product(graph, name, x, turned, f"{table}.scales", bias)
 
     def table(self, graph: Graph, name: str, rows: Array) -> str:
         quantised, scales = _quantised(rows)

@@ -15,6 +15,8 @@ class NetworkWeights:
 
     D width, I inner width, V ids of a side, P positions, N the index of a block:
 
+        output/embeddings                                           (V, D), where the output is not tied
+        output/bias                                                 (V,), added to the logits, if anything is
         source_embedding/embeddings, target_embedding/embeddings    (V, D), one table if both sides share it
         positions/table                                             (P, D)
         {encoder,decoder}/block_N/self_attention_norm/{gamma,beta}  (D,), as those of the other norms
@@ -33,7 +35,8 @@ class NetworkWeights:
         encoder_layers: blocks of the encoder.
         decoder_layers: blocks of the decoder.
         width: width of a vector.
-        num_heads: heads of each attention.
+        num_heads: heads of each attention of the encoder.
+        decoder_heads: heads of each attention of the decoder.
         target_vocabulary: ids of the target.
         activation: the activation of the feed-forward networks, by its Keras name.
         norm_first: pre-norm; otherwise post-norm.
@@ -46,6 +49,7 @@ class NetworkWeights:
     decoder_layers: int
     width: int
     num_heads: int
+    decoder_heads: int
     target_vocabulary: int
     activation: str
     norm_first: bool

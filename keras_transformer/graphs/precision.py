@@ -19,8 +19,8 @@ class Products(Protocol):
         """x (R, D) -> (R, N) through kernel (D, N). A product has the same `name` in every precision."""
         ...
 
-    def transposed(self, graph: Graph, name: str, x: str, table: str) -> str:
-        """x (R, D) -> (R, V): a product with a table (V, D) that is in the graph already."""
+    def transposed(self, graph: Graph, name: str, x: str, table: str, bias: Array | None) -> str:
+        """x (R, D) -> (R, V): a product with a table (V, D) that is in the graph already, and a bias (V,)."""
         ...
 
     def table(self, graph: Graph, name: str, rows: Array) -> str:
@@ -54,8 +54,9 @@ class Float32:
             weights.append(graph.weight(f"{name}.bias", bias))
         return str(graph.node("Gemm", x, *weights))
 
-    def transposed(self, graph: Graph, name: str, x: str, table: str) -> str:
-        return graph.node("MatMul", x, graph.node("Transpose", table, perm=[1, 0]))
+    def transposed(self, graph: Graph, name: str, x: str, table: str, bias: Array | None) -> str:
+        product: str = graph.node("MatMul", x, graph.node("Transpose", table, perm=[1, 0]))
+        return product if bias is None else graph.node("Add", product, graph.weight(f"{name}.bias", bias))
 
     def table(self, graph: Graph, name: str, rows: Array) -> str:
         return graph.weight(name, rows)

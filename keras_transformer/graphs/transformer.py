@@ -9,7 +9,7 @@ what a beam chooses from. All are made for ONNX Runtime and use its operators fo
 B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, V vocabulary.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -19,7 +19,7 @@ from keras_transformer.graphs.network_weights import Array, NetworkWeights
 from keras_transformer.graphs.precision import Products
 
 ACTIVATIONS = ("relu", "gelu", "silu")
-EMBEDDING, POSITIONS = "embedding", "positions"
+EMBEDDING, POSITIONS, OUTPUT = "embedding", "positions", "output"
 WRITTEN = "_written"  # behind the name of a cache, as it comes out
 BLOCK = 64  # logits that are searched together
 
@@ -35,17 +35,18 @@ _PRODUCTS = {
 _NORMS = "translation_model"  # before the names of normalization weights in a graph
 
 
-def refusal(activation: str, width: int, num_heads: int) -> str | None:
+def refusal(activation: str, width: int, *num_heads: int) -> str | None:
     """Return why there are no graphs of such a network, or None if there are."""
     if activation not in ACTIVATIONS:
         return (
             f"the ONNX graphs have the activations {', '.join(ACTIVATIONS)}; this network has {activation!r}."
         )
-    if width // num_heads % 8:
-        return (
-            f"ONNX Runtime's attention takes heads whose width is a multiple of 8; got {width} / {num_heads} "
-            f"= {width // num_heads}. Train with another number of heads, or export other formats."
-        )
+    for heads in num_heads:
+        if width // heads % 8:
+            return (
+                f"ONNX Runtime's attention takes heads whose width is a multiple of 8; got {width} / {heads} "
+                f"= {width // heads}. Train with another number of heads, or export other formats."
+            )
     return None
 
 
@@ -80,15 +81,16 @@ def encoder(network: NetworkWeights, products: Products) -> Graph:
     kernel = np.concatenate([arrays[f"{name}/kernel"] for name in projections], axis=1)
     bias = np.concatenate([arrays[f"{name}/bias"] for name in projections])
     x = products.product(graph, "memory", stack.leave(), kernel, bias)
-    parts, head = 2 * network.decoder_layers, width // heads
-    shape = graph.node("Concat", sides, graph.integers(parts, heads, head), axis=0)
+    parts, memory_heads = 2 * network.decoder_layers, network.decoder_heads
+    head = width // memory_heads
+    shape = graph.node("Concat", sides, graph.integers(parts, memory_heads, head), axis=0)
     by_position = graph.node("Reshape", x, shape)
     by_part = graph.node("Transpose", by_position, perm=[2, 0, 3, 1, 4])
     names = [name for index in range(network.decoder_layers) for name in _cache_names("memory", index)]
     memory = products.cached(graph, by_part, names)
     end = graph.node("Slice", by_part, *map(graph.integers, (-1, 2**31, 3)))
     last = graph.node("Reshape", end, graph.integers(0, 0, 1, -1))
-    graph.output("memory", memory, [parts, "batch", heads, "source", head], products.cache_kind)
+    graph.output("memory", memory, [parts, "batch", memory_heads, "source", head], products.cache_kind)
     graph.output("last", last, [parts, "batch", 1, width])
     return graph
 
@@ -129,7 +131,7 @@ def _decoder(network: NetworkWeights, products: Products, choose: Callable[[Grap
     the name. Attention to the memory uses the operator that attends to the cache: at every step it writes
     the last source token, last_{key,value}_LAYER at memory_position (B,), where it stands already.
     """
-    graph, heads, width, arrays = Graph("decoder"), network.num_heads, network.width, network.arrays
+    graph, heads, width, arrays = Graph("decoder"), network.decoder_heads, network.width, network.arrays
     token = graph.input("token", ["batch", 1], INT32)
     position = graph.input("position", ["batch"], INT32)
     memory_position = graph.input("memory_position", ["batch"], INT32)
@@ -172,10 +174,20 @@ def _decoder(network: NetworkWeights, products: Products, choose: Callable[[Grap
         stack.through(index, "self_attention_norm", self_attention)
         stack.through(index, "cross_attention_norm", cross_attention)
         stack.through(index, "feed_forward_norm", stack.feed_forward)
-    choose(graph, products.transposed(graph, "logits", stack.leave(), EMBEDDING))
+    choose(graph, _logits(graph, products, arrays, stack.leave()))
     for name, (value, shape) in written.items():
         graph.output(name, value, shape, products.cache_kind)
     return graph
+
+
+def _logits(graph: Graph, products: Products, arrays: Mapping[str, Array], x: str) -> str:
+    """(B, D) -> (B, V, padded)."""
+    table = EMBEDDING
+    if f"{OUTPUT}/embeddings" in arrays:
+        table = OUTPUT
+        products.table(graph, OUTPUT, _whole_blocks(arrays[f"{OUTPUT}/embeddings"]))
+    bias = _whole_blocks(arrays[f"{OUTPUT}/bias"]) if f"{OUTPUT}/bias" in arrays else None
+    return products.transposed(graph, "logits", x, table, bias)
 
 
 def _cache_names(kind: str, index: int) -> list[str]:

@@ -10,7 +10,7 @@ from keras_transformer.inference.backend import Backend, Encoded
 from keras_transformer.inference.batch import Batch
 from keras_transformer.inference.partition import run_partitioned
 from keras_transformer.inference.request import End, Request
-from keras_transformer.text.lengths import longest_answer
+from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 
 SLOTS = 64  # rows of a worker; more are no faster
 ENCODED_TOKENS = 384  # source tokens encoded at once; the results of more leave the processor's cache
@@ -32,14 +32,22 @@ class Decoder:
         max_length: the longest answer, in tokens.
         workers: threads that decode at the same time, each with a backend of its own.
         slots: rows that a worker decodes together.
+        limit: the longest answer to a source, as far as max_length allows.
     """
 
     def __init__(
-        self, make_backend: MakeBackend, end_id: int, max_length: int, workers: int = 1, slots: int = SLOTS
+        self,
+        make_backend: MakeBackend,
+        end_id: int,
+        max_length: int,
+        workers: int = 1,
+        slots: int = SLOTS,
+        limit: AnswerLimit = ANSWER_LIMIT,
     ) -> None:
         self.make_backend = make_backend
         self.end_id, self.max_length = end_id, max_length
         self.workers, self.slots = workers, slots
+        self.limit = limit
         self._idle: list[tuple[Sizes, Batch]] = []
 
     def search(
@@ -59,7 +67,7 @@ class Decoder:
         requests = [
             Request(
                 source,
-                min(longest_answer(len(source)), self.max_length),
+                min(self.limit(len(source)), self.max_length),
                 beam=beam,
                 length_penalty=length_penalty,
                 prefix=() if prefixes is None else prefixes[index],

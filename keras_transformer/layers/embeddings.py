@@ -37,6 +37,7 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
         lora_rank: Rank of LoRA's change; None trains the table itself.
         lora_alpha: LoRA's change counts lora_alpha / lora_rank; by default once.
         quantization_config: Keras' configuration of a quantised layer; `quantize` sets it.
+        use_bias: Whether the reverse adds a bias.
         **kwargs: Arguments of keras.layers.Layer.
     """
 
@@ -53,6 +54,7 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
         lora_rank: int | None = None,
         lora_alpha: float | None = None,
         quantization_config: Any = None,
+        use_bias: bool = False,
         **kwargs: Any,
     ) -> None:
         check_sizes(vocabulary_size=vocabulary_size, width=width)
@@ -76,9 +78,12 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
         self.width = int(width)
         self.pad_id = pad_id
         self.scale = scale
+        self.use_bias = use_bias
         self.supports_masking = True
 
     def build(self, inputs_shape: Shape | None = None) -> None:
+        if self.use_bias:
+            self.bias = self.add_weight(name="bias", shape=(self.vocabulary_size,), initializer="zeros")
         if self.quantization_mode is not None:
             super().build(inputs_shape)
             return
@@ -128,7 +133,11 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
             raise ValueError(
                 f"reverse=True takes vectors of width {self.width}; got shape {tuple(inputs.shape)}."
             )
-        return ops.matmul(ops.cast(inputs, self.compute_dtype), ops.transpose(self._table()))
+        return self.with_bias(ops.matmul(ops.cast(inputs, self.compute_dtype), ops.transpose(self._table())))
+
+    def with_bias(self, logits: Tensor) -> Tensor:
+        """Add the bias of the reverse, if there is one, to the products of `output_blocks`."""
+        return logits + ops.cast(self.bias, logits.dtype) if self.use_bias else logits
 
     def output_blocks(self) -> tuple[Tensor, ...]:
         """The reverse, laid out once for many products with few rows: blocks of (D, at most 1024)."""
@@ -141,6 +150,12 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
         if self.pad_id is None or _are_floats(inputs):
             return previous_mask
         return ops.not_equal(inputs, self.pad_id)
+
+    @property
+    def variable_serialization_spec(self) -> dict[str | None, list[str]]:
+        """The variables that a file has in each mode of quantisation, in their order."""
+        spec = super().variable_serialization_spec
+        return {mode: [*names, "bias"] for mode, names in spec.items()} if self.use_bias else spec
 
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
         """Store the table in int8 (or int4), with a scale for each row: what Keras' own embedding does.
@@ -173,6 +188,7 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
             "lora_rank": self.lora_rank,
             "lora_alpha": self.lora_alpha,
             "quantization_config": keras.saving.serialize_keras_object(self.quantization_config),
+            "use_bias": self.use_bias,
         }
         # not the parent's: the sizes have other names there
         return {**super(keras.layers.Embedding, self).get_config(), **own}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from keras_transformer.layers.arguments import check_sizes
 from keras_transformer.layers.tensor import Shape, Tensor, looked_up
 
-Kind = Literal["sinusoidal", "learned"]
+Kind = Literal["sinusoidal", "sinusoidal_halves", "learned"]
 
 
 def sinusoids(length: int, width: int) -> NDArray[np.float32]:
@@ -23,12 +23,18 @@ def sinusoids(length: int, width: int) -> NDArray[np.float32]:
     return np.where(np.arange(width) % 2 == 0, np.sin(angles), np.cos(angles)).astype("float32")
 
 
+def halves(table: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(length, width) with sines and cosines in turns -> the same, all sines before all cosines."""
+    return np.concatenate([table[:, 0::2], table[:, 1::2]], axis=1)
+
+
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class PositionalEncoding(keras.layers.Layer):
     """Adds a vector for each position to (B, T, D).
 
     Sinusoidal positions are computed, learned ones are a (max_length, D) weight. Both know positions 0 to
-    max_length - 1. An implicit mask passes through.
+    max_length - 1. "sinusoidal" has sines and cosines in turns, as in the paper; "sinusoidal_halves" has
+    all sines first, as Marian does. An implicit mask passes through.
     """
 
     def __init__(self, max_length: int = 512, kind: Kind = "sinusoidal", **kwargs: Any) -> None:
@@ -55,7 +61,8 @@ class PositionalEncoding(keras.layers.Layer):
                 initializer=keras.initializers.RandomNormal(stddev=0.02),
             )
         else:
-            self.table = sinusoids(self.max_length, width)
+            table = sinusoids(self.max_length, width)
+            self.table = table if self.kind == "sinusoidal" else halves(table)
 
     def call(self, inputs: Tensor, positions: Tensor | None = None) -> Tensor:
         """(B, T, D) -> (B, T, D). Positions count from 0 unless given as integers (B, T) or (T,)."""

@@ -28,7 +28,8 @@ from keras_transformer.models.weights import network_weights, unlike_network
 def refusal(model: TranslationModel) -> str | None:
     """Why there are no ONNX graphs of this model, if there are none."""
     network = model.network
-    return unlike_network(model) or transformer.refusal(network.activation, network.width, network.num_heads)
+    heads = (network.num_heads, network.decoder_heads)
+    return unlike_network(model) or transformer.refusal(network.activation, network.width, *heads)
 
 
 class HostedModel:
@@ -46,7 +47,8 @@ class HostedModel:
         has_candidates = search.beam > 1 or has_prefixes
         encode, decode = self._sessions_of(encoder, candidate_decoder if has_candidates else decoder)
         make_backend = partial(OnnxBackend, encode, decode, search.start_id)
-        return Decoder(make_backend, search.end_id, max_length, usable_cores())
+        limit = self.model.network.answer_limit
+        return Decoder(make_backend, search.end_id, max_length, usable_cores(), limit=limit)
 
     def _sessions_of(self, *graphs: Any) -> list[Any]:
         """Return sessions of these graphs with the current weights."""

@@ -1,14 +1,51 @@
 """The sizes of a translation network, and the presets."""
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
 
 from keras_transformer.settings import Settings
+from keras_transformer.text.lengths import AnswerLimit
+
+POSITIONS = ("sinusoidal", "sinusoidal_halves")
 
 
 @dataclass(frozen=True)
 class Network(Settings):
-    """Everything that decides what a translation network computes, but for its vocabulary and its weights."""
+    """Everything that decides what a translation network computes, but for its vocabulary and its weights.
+
+    Args:
+        encoder_layers: Number of encoder blocks.
+        decoder_layers: Number of decoder blocks.
+        width: Width of the vectors between the blocks.
+        inner_width: Width inside the feed-forward layers.
+        num_heads: Number of attention heads; it divides the width.
+        dropout: Dropout rate of embeddings and sublayers.
+        attention_dropout: Dropout rate of attention weights.
+        inner_dropout: Dropout rate inside the feed-forward layers.
+        activation: Activation of the feed-forward layers, as Keras calls it.
+        norm_first: Whether a sublayer's normalisation stands before it (pre-norm) or behind it (post-norm).
+        max_length: The most tokens of a source or an answer.
+        decoder_inner_width: Width inside the decoder's feed-forward layers, if it has its own.
+        decoder_num_heads: Number of the decoder's attention heads, if it has its own.
+        positions: "sinusoidal", sines and cosines in turns; or "sinusoidal_halves", all sines first.
+        scale_embeddings: Whether embeddings are multiplied by √width.
+        tied_output: Whether the target's embeddings give the logits, or a table of their own.
+        output_bias: Whether a bias is added to the logits.
+        answer_tokens: The longest answer, whatever its source; None for 2 S + 10 tokens to S of the source.
+        forbidden: Ids that no answer has.
+    """
+
+    #: Options that files of earlier releases do not have, and that are left out where they change nothing.
+    optional: ClassVar[tuple[str, ...]] = (
+        "decoder_inner_width",
+        "decoder_num_heads",
+        "positions",
+        "scale_embeddings",
+        "tied_output",
+        "output_bias",
+        "answer_tokens",
+        "forbidden",
+    )
 
     encoder_layers: int = 6
     decoder_layers: int = 6
@@ -21,14 +58,37 @@ class Network(Settings):
     activation: str = "relu"
     norm_first: bool = True
     max_length: int = 1024
+    decoder_inner_width: int | None = None
+    decoder_num_heads: int | None = None
+    positions: str = "sinusoidal"
+    scale_embeddings: bool = True
+    tied_output: bool = True
+    output_bias: bool = False
+    answer_tokens: int | None = None
+    forbidden: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "forbidden", tuple(self.forbidden))  # JSON has lists
         problems = self._not_whole(
             1, "encoder_layers", "decoder_layers", "width", "inner_width", "num_heads", "max_length"
         )
         problems += self._not_shares("dropout", "attention_dropout", "inner_dropout")
-        if not problems and self.width % self.num_heads:
-            problems.append(f"width must be divisible by num_heads; got {self.width} and {self.num_heads}")
+        given = ("decoder_inner_width", "decoder_num_heads", "answer_tokens")
+        problems += self._not_whole(1, *(name for name in given if getattr(self, name) is not None))
+        if self.positions not in POSITIONS:
+            problems.append(f"positions must be one of {', '.join(POSITIONS)}; got {self.positions!r}")
+        problems += [
+            f"{name} must be true or false; got {value!r}"
+            for name in ("scale_embeddings", "tied_output", "output_bias")
+            if not isinstance(value := getattr(self, name), bool)
+        ]
+        if not all(type(number) is int and number >= 0 for number in self.forbidden):
+            problems.append(f"forbidden must be ids; got {self.forbidden!r:.60}")
+        for name in ("num_heads", "decoder_num_heads"):
+            if not problems and self.width % (getattr(self, name) or 1):
+                problems.append(
+                    f"width must be divisible by {name}; got {self.width} and {getattr(self, name)}"
+                )
         if problems:
             raise ValueError("; ".join(problems))
 
@@ -39,15 +99,39 @@ class Network(Settings):
             raise ValueError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}.")
         return cls.from_dict({**PRESETS[name], **changes})
 
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, without the options that change nothing."""
+        defaults = {field.name: field.default for field in fields(self) if field.name in self.optional}
+        return {
+            name: value
+            for name, value in super().as_dict().items()
+            if name not in defaults or value != defaults[name]
+        }
+
+    @property
+    def decoder_heads(self) -> int:
+        """Number of attention heads of the decoder, and of its attention to the source."""
+        return self.decoder_num_heads or self.num_heads
+
+    @property
+    def answer_limit(self) -> AnswerLimit:
+        """The longest answer to n source tokens, as far as max_length allows."""
+        return AnswerLimit(0, self.answer_tokens) if self.answer_tokens else AnswerLimit()
+
     def parameters(self, source_vocabulary: int, target_vocabulary: int | None = None) -> int:
         """How many numbers are trained; without target_vocabulary both sides share one embedding."""
-        width, inner = self.width, self.inner_width
-        attention, feed_forward = 4 * (width * width + width), 2 * width * inner + inner + width
-        norm = 2 * width
-        encoder = self.encoder_layers * (attention + feed_forward + 2 * norm)
-        decoder = self.decoder_layers * (2 * attention + feed_forward + 3 * norm)
+        width = self.width
+        attention, norm = 4 * (width * width + width), 2 * width
+        encoder = self.encoder_layers * (attention + self._feed_forward(self.inner_width) + 2 * norm)
+        inner = self.decoder_inner_width or self.inner_width
+        decoder = self.decoder_layers * (2 * attention + self._feed_forward(inner) + 3 * norm)
         last_norms = 2 * norm if self.norm_first else 0
-        return (source_vocabulary + (target_vocabulary or 0)) * width + encoder + decoder + last_norms
+        target = target_vocabulary or source_vocabulary
+        tables = source_vocabulary + (target_vocabulary or 0) + (0 if self.tied_output else target)
+        return tables * width + self.output_bias * target + encoder + decoder + last_norms
+
+    def _feed_forward(self, inner: int) -> int:
+        return 2 * self.width * inner + inner + self.width
 
 
 PRESETS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,7 @@ from keras_transformer.inference.hosted_decoder import Rows
 from keras_transformer.models.hosted import HostedModel, refusal
 from keras_transformer.models.inputs import check_search, texts_of
 from keras_transformer.models.translation import TranslationModel
-from keras_transformer.text.sentences import divided
+from keras_transformer.text.division import divided_for
 from keras_transformer.text.tokenizer import Tokenizer
 
 
@@ -29,12 +29,15 @@ class Hypothesis(NamedTuple):
 
 
 def translate(
-    model: TranslationModel, texts: Sequence[str], beam: int = 1, length_penalty: float = 1.0
+    model: TranslationModel,
+    texts: Sequence[str],
+    beam: int = 1,
+    length_penalty: float = 1.0,
+    target_language: str | None = None,
 ) -> list[str]:
     """Translate texts. A text of several sentences is divided, and its translations are joined again."""
-    texts = texts_of(texts)
-    count = _tokenizer(model).count_source
-    whole = [divided(text, count, model.lengths) for text in texts]
+    tokenizer = _tokenizer(model)
+    whole = [divided_for(tokenizer, text, model.lengths, target_language) for text in texts_of(texts)]
     sentences = [sentence for parts in whole for sentence in parts.texts]
     translations = iter(translate_sentences(model, sentences, beam, length_penalty))
     return [parts.joined(list(islice(translations, len(parts.texts)))) for parts in whole]
@@ -70,6 +73,7 @@ def hypotheses(
     max_tokens: int | None = None,
     prefixes: Sequence[str] | None = None,
     alignment: bool = True,
+    target_language: str | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the answers to each text, best first; a blank text has none.
 
@@ -81,12 +85,16 @@ def hypotheses(
         max_tokens: the longest answer; by default 2 S + 10 for S source tokens.
         prefixes: for each text, what its answer begins with.
         alignment: whether to compute alignments, which takes a second pass over the answers.
+        target_language: one of the tokenizer's target_languages, of a model that has several.
 
     Raises:
-        ValueError: the number of prefixes is not that of the texts.
+        ValueError: the number of prefixes is not that of the texts, or a target language is missing.
     """
-    texts = texts_of(texts, "hypotheses")
     tokenizer = _tokenizer(model)
+    texts = [
+        tokenizer.with_language(text, target_language) if text.strip() else text
+        for text in texts_of(texts, "hypotheses")
+    ]
     rows = tokenizer.encode_source(texts, model.network.max_length)
     search = Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty)
     begins: Rows | None = None

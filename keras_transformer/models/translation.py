@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_transformer.decoding.tracing import Derived
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from keras_transformer.models.translate import Hypothesis
 
 PAD_ID = 0
+FORBIDDEN = -1e9  # is added to the logit of a token that is never chosen
 
 
 class AttentionWeights(NamedTuple):
@@ -49,6 +51,8 @@ class DecodingState(NamedTuple):
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class TranslationModel(keras.Model):
     """An encoder and a decoder over token embeddings; the output projection is the target embedding.
+
+    The network may give the projection a table of its own, or a bias, as imported models have them.
 
     Trained on {"source": (B, S), "target": (B, T)} with labels (B, T): the source ends with the end id, the
     target begins with the start id, the labels are the target one step on. Id 0 is padding everywhere.
@@ -82,15 +86,25 @@ class TranslationModel(keras.Model):
         self.derived = Derived(self)
         policy = self.dtype_policy
 
-        def embedding(vocabulary: int, name: str) -> TokenEmbedding:
-            return TokenEmbedding(vocabulary, network.width, PAD_ID, name=name, dtype=policy)
+        def embedding(vocabulary: int, name: str, use_bias: bool = False) -> TokenEmbedding:
+            return TokenEmbedding(
+                vocabulary, network.width, PAD_ID, network.scale_embeddings,
+                use_bias=use_bias, name=name, dtype=policy,
+            )  # fmt: skip
 
+        target_bias = network.output_bias and network.tied_output
         if target_vocabulary is None:
-            self.source_embedding = self.target_embedding = embedding(source_vocabulary, "embedding")
+            shared = embedding(source_vocabulary, "embedding", target_bias)
+            self.source_embedding = self.target_embedding = shared
         else:
             self.source_embedding = embedding(source_vocabulary, "source_embedding")
-            self.target_embedding = embedding(target_vocabulary, "target_embedding")
-        self.positions = PositionalEncoding(network.max_length, name="positions", dtype=policy)
+            self.target_embedding = embedding(target_vocabulary, "target_embedding", target_bias)
+        size = target_vocabulary or source_vocabulary
+        if not network.tied_output:
+            self.untied_output = embedding(size, "output_embedding", network.output_bias)
+        self._forbidden = _forbidden(network.forbidden, size)
+        kind: Any = network.positions
+        self.positions = PositionalEncoding(network.max_length, kind, name="positions", dtype=policy)
         self.embedding_dropout = keras.layers.Dropout(network.dropout, seed=seed, dtype=policy)
         settings = {
             "num_heads": network.num_heads,
@@ -104,6 +118,8 @@ class TranslationModel(keras.Model):
             "dtype": policy,
         }
         self.encoder = TransformerEncoder(network.encoder_layers, name="encoder", **settings)
+        settings["num_heads"] = network.decoder_heads
+        settings["inner_width"] = network.decoder_inner_width or network.inner_width
         self.decoder = TransformerDecoder(network.decoder_layers, name="decoder", **settings)
 
     @classmethod
@@ -141,6 +157,25 @@ class TranslationModel(keras.Model):
             raise TypeError(f"{file} holds a {type(model).__name__}, not a {cls.__name__}.")
         return model
 
+    @classmethod
+    def from_pretrained(cls, path: str | Path) -> "TranslationModel":
+        """Make a model of a MarianMT (OPUS-MT) directory as transformers saves it.
+
+        Args:
+            path: Holds config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm and
+                vocab.json. Nothing in it is executed.
+
+        Returns:
+            The model with its tokenizer. Its ids are numbered anew: 0 padding, 1 unknown, 2 start, 3 end,
+            then the pieces in the order of vocab.json.
+
+        Raises:
+            PretrainedError: With everything that is wrong with the directory, or not supported.
+        """
+        from keras_transformer.pretrained.marian import load_marian  # noqa: PLC0415  (it reads safetensors)
+
+        return load_marian(Path(path))
+
     @property
     def lengths(self) -> Lengths:
         """Of the lines of its corpus, as far as its positions go."""
@@ -153,7 +188,7 @@ class TranslationModel(keras.Model):
     def build(self, inputs_shape: Any = None) -> None:
         """Every weight follows from the network: no input is needed."""
         vectors: Shape = (None, None, self.network.width)
-        for embedding in (self.source_embedding, self.target_embedding):
+        for embedding in (self.source_embedding, self.target_embedding, self.projection()):
             if not embedding.built:
                 embedding.build((None, None))
         self.positions.build(vectors)
@@ -176,14 +211,35 @@ class TranslationModel(keras.Model):
         return super().predict(without_text(x), *args, **kwargs)
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
-        """{"source": (B, S), "target": (B, T)} -> logits (B, T, V).
+        """{"source": (B, S), "target": (B, T)} -> logits (B, T, V), those of forbidden tokens as they are.
 
         Keras tells a model that it trains only if it asks, with `training`; the layers hear it from there.
         """
-        return self.attend(inputs)[0]
+        return self._look(inputs)[0]
 
     def attend(self, inputs: dict[str, Tensor]) -> tuple[Tensor, AttentionWeights]:
-        """{"source": (B, S), "target": (B, T)} -> logits (B, T, V) and every attention weight behind them."""
+        """{"source": (B, S), "target": (B, T)} -> logits (B, T, V) and every attention weight behind them.
+
+        The logits are those that a search chooses from.
+        """
+        logits, attention = self._look(inputs)
+        return self._choosable(logits), attention
+
+    def projection(self) -> TokenEmbedding:
+        """The embedding whose reverse gives the logits. No property: Keras would save it under this name."""
+        return self.target_embedding if self.network.tied_output else self.untied_output
+
+    def decoding_bias(self) -> Tensor | None:
+        """(V,): what is added to the products of the projection where tokens are chosen, if anything is."""
+        bias = ops.convert_to_tensor(self.projection().bias) if self.network.output_bias else None
+        if self._forbidden is None:
+            return bias
+        return self._forbidden if bias is None else bias + self._forbidden
+
+    def _choosable(self, logits: Tensor) -> Tensor:
+        return logits if self._forbidden is None else logits + ops.cast(self._forbidden, logits.dtype)
+
+    def _look(self, inputs: dict[str, Tensor]) -> tuple[Tensor, AttentionWeights]:
         source, target = inputs["source"], inputs["target"]
         memory, encoder = self._encode(source)
         x = self.embedding_dropout(self.positions(self.target_embedding(target)))
@@ -194,7 +250,7 @@ class TranslationModel(keras.Model):
             memory_mask=_real(source),
             return_attention_scores=True,
         )
-        return self.target_embedding(decoded, reverse=True), AttentionWeights(encoder, decoder, cross)
+        return self.projection()(decoded, reverse=True), AttentionWeights(encoder, decoder, cross)
 
     def _encode(self, source: Tensor) -> tuple[Tensor, list[Tensor]]:
         x = self.embedding_dropout(self.positions(self.source_embedding(source)))
@@ -205,7 +261,7 @@ class TranslationModel(keras.Model):
         memory, _ = self._encode(source)
         cache = self.decoder.start(ops.shape(source)[0], target_length, memory, _real(source))
         # a single row takes the embedding as it lies: turning it round costs more than it saves
-        return DecodingState(cache, () if source.shape[0] == 1 else self.target_embedding.output_blocks())
+        return DecodingState(cache, () if source.shape[0] == 1 else self.projection().output_blocks())
 
     def step(self, token: Tensor, position: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
         """One token of each row (B,), at a position of its own (B,) or of all () -> logits (B, V), state."""
@@ -213,19 +269,26 @@ class TranslationModel(keras.Model):
         x = self.target_embedding(token[:, None]) + self.positions.at(where[..., None])
         decoded, cache = self.decoder.step(x, where, state.cache)
         if state.output:
-            logits = ops.concatenate([ops.matmul(decoded[:, 0], block) for block in state.output], axis=1)
+            products = [ops.matmul(decoded[:, 0], block) for block in state.output]
+            logits = self.projection().with_bias(ops.concatenate(products, axis=1))
         else:
-            logits = self.target_embedding(decoded, reverse=True)[:, 0]
-        return logits, state._replace(cache=cache)
+            logits = self.projection()(decoded, reverse=True)[:, 0]
+        return self._choosable(logits), state._replace(cache=cache)
 
-    def translate(self, texts: Sequence[str], beam: int = 1, length_penalty: float = 1.0) -> list[str]:
+    def translate(
+        self,
+        texts: Sequence[str],
+        beam: int = 1,
+        length_penalty: float = 1.0,
+        target_language: str | None = None,
+    ) -> list[str]:
         """The best answer to each text, in the order given. beam 1 is greedy.
 
         A text of several sentences is divided as the model's `lengths` say, and a blank one stays blank.
         """
         from keras_transformer.models.translate import translate  # noqa: PLC0415  (it loads ONNX Runtime)
 
-        return translate(self, texts, beam, length_penalty)
+        return translate(self, texts, beam, length_penalty, target_language)
 
     def hypotheses(self, texts: Sequence[str], **options: Any) -> "list[list[Hypothesis]]":
         """Each sentence's answers with their scores; the options are those of models.translate.hypotheses."""
@@ -276,6 +339,18 @@ class TranslationModel(keras.Model):
         copy.build()
         copy.set_weights(self.get_weights())
         return copy
+
+
+def _forbidden(ids: Sequence[int], size: int) -> Any:
+    """(V,): FORBIDDEN for these ids, 0 for all others; None without ids."""
+    if not ids:
+        return None
+    outside = [number for number in ids if number >= size]
+    if outside:
+        raise ValueError(f"forbidden ids must be below {size}, the target's vocabulary; got {outside}.")
+    values = np.zeros(size, np.float32)
+    values[list(ids)] = FORBIDDEN
+    return values
 
 
 def _real(ids: Tensor) -> Tensor:

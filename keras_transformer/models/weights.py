@@ -1,6 +1,7 @@
 """The weights of a translation model by name, from which ONNX graphs and other engines' files are written."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import keras
@@ -36,18 +37,17 @@ _KNOWN = {
 class _LayerWeights(Mapping[str, Array]):
     """Arrays by name, each read from its layer at every lookup, so that large ones are not held here."""
 
-    def __init__(self, attributes: dict[str, tuple[Any, str]]) -> None:
-        self._attributes = attributes
+    def __init__(self, readers: dict[str, Callable[[], Any]]) -> None:
+        self._readers = readers
 
     def __getitem__(self, name: str) -> Array:
-        layer, attribute = self._attributes[name]
-        return np.asarray(getattr(layer, attribute), np.float32)
+        return np.asarray(self._readers[name](), np.float32)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._attributes)
+        return iter(self._readers)
 
     def __len__(self) -> int:
-        return len(self._attributes)
+        return len(self._readers)
 
 
 def network_weights(model: TranslationModel) -> NetworkWeights:
@@ -60,22 +60,27 @@ def network_weights(model: TranslationModel) -> NetworkWeights:
     }
     inner = [*model.encoder._flatten_layers(), *model.decoder._flatten_layers()]
     named |= {layer.path.removeprefix(root): layer for layer in inner if type(layer) in _ATTRIBUTES}
-    attributes = {
-        f"{name}/{attribute}": (layer, attribute)
+    if not network.tied_output:
+        named["output"] = model.projection()
+    readers: dict[str, Callable[[], Any]] = {
+        f"{name}/{attribute}": partial(getattr, layer, attribute)
         for name, layer in named.items()
         for attribute in _ATTRIBUTES[type(layer)]
     }
+    if network.output_bias or network.forbidden:
+        readers["output/bias"] = model.decoding_bias
     return NetworkWeights(
         network.encoder_layers,
         network.decoder_layers,
         network.width,
         network.num_heads,
+        network.decoder_heads,
         model.target_embedding.vocabulary_size,
         network.activation,
         network.norm_first,
         model.encoder.epsilon,
         model.target_embedding.scale,
-        _LayerWeights(attributes),
+        _LayerWeights(readers),
     )
 
 

@@ -4,13 +4,28 @@ Nothing here needs a framework: every runtime uses it.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 Rows = Sequence[Sequence[int]]
 
 
+class AnswerLimit(NamedTuple):
+    """The longest answer to n source tokens: factor * n + extra tokens."""
+
+    factor: int = 2
+    extra: int = 10
+
+    def __call__(self, source_length: int) -> int:
+        """Return the limit for a source of so many tokens."""
+        return self.factor * source_length + self.extra
+
+
+ANSWER_LIMIT = AnswerLimit()  # of every model that does not say otherwise
+
+
 def longest_answer(source_length: int) -> int:
     """Return the maximum number of target tokens for a source of so many tokens."""
-    return 2 * source_length + 10
+    return ANSWER_LIMIT(source_length)
 
 
 def check_lengths(rows: Rows, max_length: int) -> None:

@@ -13,6 +13,9 @@ bytes. Nothing is left to do before or after it: an exported graph needs no regu
 
 Byte fallback writes all other text exactly, so that nothing is unknown. Marks in an order that is no
 character's spelling stay as they are. Decoded text is the encoded text, up to this.
+
+Tokenizers of imported models keep the SentencePiece models that they come with. Their vocabularies number the
+pieces, and have unknown ones.
 """
 
 import base64
@@ -23,14 +26,17 @@ from operator import index
 from pathlib import Path
 from typing import Any, Self, SupportsIndex
 
-import sentencepiece
-
 from keras_transformer.files import making, read_json
 from keras_transformer.text.corpus import Pair
-from keras_transformer.text.tokenizer_training import learn, whole
+from keras_transformer.text.tokenizer_training import learn
+from keras_transformer.text.vocabulary import LANGUAGE_BEGINS, LANGUAGE_ENDS, Pieces, VocabularyPieces
 
 SHARED, SOURCE, TARGET, ABOUT = "shared.model", "source.model", "target.model", "about.json"
-FEW = 32  # texts: the threads that the library starts for several cost more than so many take
+VOCABULARY = "vocabulary.json"  # of a tokenizer whose ids are not those of its SentencePiece models
+
+
+class TargetLanguageError(ValueError):
+    """A target language that is needed and not given, or that the model does not have."""
 
 
 class Tokenizer:
@@ -40,22 +46,31 @@ class Tokenizer:
         models: the bytes of SentencePiece models: one for both sides, or the source's and the target's.
         source_lang: the language of the source, such as fr.
         target_lang: the language of the target.
+        vocabularies: the pieces of the source and of the target by id, where the models do not number them.
 
     Raises:
-        ValueError: a model is not one of SentencePiece, or the two differ in their special ids.
+        ValueError: a vocabulary has a piece twice, a model is not one of SentencePiece, or the two differ in
+            their special ids.
     """
 
-    def __init__(self, models: Sequence[bytes], source_lang: str = "", target_lang: str = "") -> None:
+    def __init__(
+        self,
+        models: Sequence[bytes],
+        source_lang: str = "",
+        target_lang: str = "",
+        vocabularies: Sequence[Sequence[str]] = (),
+    ) -> None:
         self.source_lang = source_lang
         self.target_lang = target_lang
         self._models = list(models)
-        self._source, self._target = _processor(models[0]), _processor(models[-1])
-        if _special_ids(self._source) != _special_ids(self._target):
+        self._vocabularies = [tuple(pieces) for pieces in vocabularies]
+        self._source, self._target = _sides(models[0], models[-1], self._vocabularies)
+        if self._source.special_ids() != self._target.special_ids():
             raise ValueError(
                 "source and target model must agree on the ids of padding, start and end; got "
-                f"{_special_ids(self._source)} and {_special_ids(self._target)}"
+                f"{self._source.special_ids()} and {self._target.special_ids()}"
             )
-        self.pad_id, self.bos_id, self.eos_id = _special_ids(self._source)
+        self.pad_id, self.bos_id, self.eos_id = self._source.special_ids()
 
     @classmethod
     def train(
@@ -102,12 +117,56 @@ class Tokenizer:
         return self._models[-1]
 
     @property
+    def vocabularies(self) -> list[tuple[str, ...]]:
+        """The pieces of the source and of the target by id, where it is not the models that number them."""
+        return self._vocabularies
+
+    @property
+    def target_languages(self) -> tuple[str, ...]:
+        """The codes of the languages that a model of several targets chooses from; else empty."""
+        return self.all_languages if len(self.all_languages) > 1 else ()
+
+    @property
+    def all_languages(self) -> tuple[str, ...]:
+        """The codes of the target languages that a text may begin with, as in ">>fra<< Hello."."""
+        return self._source.languages if isinstance(self._source, VocabularyPieces) else ()
+
+    def with_language(self, text: str, target_language: str | None = None) -> str:
+        """Put the code of a target language before a text, as in ">>fra<< Hello.".
+
+        Args:
+            text: May begin with a code already, in whose place target_language comes.
+            target_language: One of `target_languages`; None for a text that begins with its code, and for a
+                model of one target.
+
+        Raises:
+            TargetLanguageError: If the model has no such language, or needs one and none is given.
+        """
+        known = self.all_languages
+        if target_language is None:
+            if len(known) < 2 or self.language_of(text)[0]:
+                return text
+            raise TargetLanguageError(f"this model needs a target language: one of {', '.join(known)}.")
+        if target_language not in known:
+            others = f"it has {', '.join(known)}" if known else "it translates into one language alone"
+            raise TargetLanguageError(f"this model has no target language {target_language!r:.60}; {others}.")
+        return f"{LANGUAGE_BEGINS}{target_language}{LANGUAGE_ENDS} {self.language_of(text)[1]}"
+
+    def language_of(self, text: str) -> tuple[str | None, str]:
+        """Return the code of the target language that a text begins with, if it does, and the rest of it."""
+        if self.all_languages and text.startswith(LANGUAGE_BEGINS):
+            code, _, rest = text.removeprefix(LANGUAGE_BEGINS).partition(LANGUAGE_ENDS)
+            if code in self.all_languages:
+                return code, rest.lstrip()
+        return None, text
+
+    @property
     def source_size(self) -> int:
-        return self._source.vocab_size()
+        return self._source.size
 
     @property
     def target_size(self) -> int:
-        return self._target.vocab_size()
+        return self._target.size
 
     def encode_source(
         self, texts: Sequence[str], max_tokens: int | None = None, dropout: float = 0.0, seed: int = 0
@@ -123,7 +182,7 @@ class Tokenizer:
         Returns:
             The ids of each text, which end with eos_id.
         """
-        return _encode(self._source, texts, max_tokens, dropout, seed)
+        return _encode(self._source, self.eos_id, texts, max_tokens, dropout, seed)
 
     def count_source(self, text: str) -> int:
         """Return the number of ids of a source text, the end included."""
@@ -133,7 +192,7 @@ class Tokenizer:
         self, texts: Sequence[str], max_tokens: int | None = None, dropout: float = 0.0, seed: int = 0
     ) -> list[list[int]]:
         """Encode target texts, as encode_source does. The model adds bos_id itself."""
-        return _encode(self._target, texts, max_tokens, dropout, seed)
+        return _encode(self._target, self.eos_id, texts, max_tokens, dropout, seed)
 
     def decode_source(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
         """Decode rows of source ids. Padding, start and end have no text; invalid UTF-8 becomes U+FFFD."""
@@ -145,19 +204,25 @@ class Tokenizer:
 
     def pieces_source(self, ids: Iterable[SupportsIndex]) -> list[str]:
         """Return the pieces of a row of source ids; ▁ is a space, <0x0A> a byte."""
-        return self._source.id_to_piece(_checked(self._source, ids, row=0))
+        return self._source.pieces(_checked(self._source, ids, row=0))
 
     def pieces_target(self, ids: Iterable[SupportsIndex]) -> list[str]:
         """Return the pieces of a row of target ids."""
-        return self._target.id_to_piece(_checked(self._target, ids, row=0))
+        return self._target.pieces(_checked(self._target, ids, row=0))
 
     def save(self, directory: Path) -> None:
-        """Write shared.model, or source.model and target.model, and about.json: all of them, or none."""
+        """Write shared.model, or source.model and target.model, and about.json: all of them, or none.
+
+        Tokenizers of imported models also have vocabulary.json: the pieces of both sides by id.
+        """
         if directory.exists():
             raise FileExistsError(
                 f"{directory} exists: a tokenizer is never overwritten. Remove it or choose another"
             )
         models = dict(zip([SHARED] if self.joint else [SOURCE, TARGET], self._models, strict=True))
+        if self._vocabularies:
+            pieces = dict(zip(("source", "target"), self._vocabularies, strict=True))
+            models[VOCABULARY] = json.dumps(pieces, ensure_ascii=False, indent=0).encode() + b"\n"
         about = {
             "source_lang": self.source_lang,
             "target_lang": self.target_lang,
@@ -172,76 +237,57 @@ class Tokenizer:
     def load(cls, directory: Path) -> Self:
         """Load the files of `save`, or SentencePiece models of those names, which no checksum protects."""
         names, about = _model_names(directory), _about(directory)
-        models = [_checked_model(directory / name, about["sha256"].get(name)) for name in names]
-        return cls(models, about["source_lang"], about["target_lang"])
+        vocabularies = _vocabularies(directory, about["sha256"].get(VOCABULARY))
+        numbers = not vocabularies
+        models = [_checked_model(directory / name, about["sha256"].get(name), numbers) for name in names]
+        return cls(models, about["source_lang"], about["target_lang"], vocabularies)
 
     def get_config(self) -> dict[str, Any]:
         """Return the configuration for JSON and .keras files, the models as base64."""
         models = [base64.b64encode(model).decode("ascii") for model in self._models]
-        return {"models": models, "source_lang": self.source_lang, "target_lang": self.target_lang}
+        config: dict[str, Any] = {
+            "models": models,
+            "source_lang": self.source_lang,
+            "target_lang": self.target_lang,
+        }
+        if self._vocabularies:
+            config["vocabularies"] = [list(pieces) for pieces in self._vocabularies]
+        return config
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         models = [base64.b64decode(model) for model in config["models"]]
-        return cls(models, config["source_lang"], config["target_lang"])
+        return cls(models, config["source_lang"], config["target_lang"], config.get("vocabularies", ()))
 
 
 # Ids
 
 
+def _sides(source: bytes, target: bytes, vocabularies: Sequence[Sequence[str]]) -> tuple[Pieces, Pieces]:
+    if not vocabularies:
+        return Pieces(source), Pieces(target)
+    return VocabularyPieces(source, vocabularies[0]), VocabularyPieces(target, vocabularies[-1])
+
+
 def _encode(
-    processor: sentencepiece.SentencePieceProcessor,
-    texts: Sequence[str],
-    limit: int | None,
-    dropout: float,
-    seed: int,
+    side: Pieces, end_id: int, texts: Sequence[str], limit: int | None, dropout: float, seed: int
 ) -> list[list[int]]:
     if isinstance(texts, str):
         raise TypeError(f"a sequence of texts is expected; got the text {texts[:40]!r}. Put it into a list")
     if limit is not None and limit < 1:
         raise ValueError(f"max_tokens must be at least 1, which is the end of sentence alone; got {limit}")
     max_pieces = None if limit is None else limit - 1
-    end = [processor.eos_id()]
-    sampling: dict[str, Any] = {}
-    if dropout:
-        sentencepiece.set_random_generator_seed(seed)  # each call starts from it, in a thread of its own
-        sampling = {"enable_sampling": True, "alpha": dropout, "num_threads": 1}
-    valid_texts = [whole(text) for text in texts]
-    if len(valid_texts) < FEW and not sampling:
-        rows = map(processor.encode, valid_texts)
-    else:
-        rows = processor.encode(valid_texts, **sampling)
-    return [ids[:max_pieces] + end for ids in rows]
+    return [[*ids[:max_pieces], end_id] for ids in side.encode(texts, dropout, seed)]
 
 
-def _checked(
-    processor: sentencepiece.SentencePieceProcessor, ids: Iterable[SupportsIndex], row: int
-) -> list[int]:
+def _checked(side: Pieces, ids: Iterable[SupportsIndex], row: int) -> list[int]:
     numbers = [index(number) for number in ids]
-    size = processor.vocab_size()
     for number in numbers:
-        if not 0 <= number < size:
+        if not 0 <= number < side.size:
             raise ValueError(
-                f"row {row} has the id {number}, but this vocabulary has the ids 0 to {size - 1}"
+                f"row {row} has the id {number}, but this vocabulary has the ids 0 to {side.size - 1}"
             )
     return numbers
-
-
-def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
-    try:
-        return sentencepiece.SentencePieceProcessor(model_proto=model)
-    except RuntimeError as error:
-        raise ValueError(f"these {len(model)} bytes are not a SentencePiece model ({error})") from error
-
-
-def _special_ids(processor: sentencepiece.SentencePieceProcessor) -> tuple[int, int, int]:
-    ids = (processor.pad_id(), processor.bos_id(), processor.eos_id())
-    if min(ids) < 0:
-        raise ValueError(
-            f"the model has no padding, start or end piece (their ids are {ids}, -1 is none): "
-            "train it with pad_id, bos_id and eos_id"
-        )
-    return ids
 
 
 # Files
@@ -272,12 +318,33 @@ def _about(directory: Path) -> dict[str, Any]:
     return about
 
 
-def _checked_model(path: Path, digest: str | None) -> bytes:
+def _vocabularies(directory: Path, digest: str | None) -> list[list[str]]:
+    """The pieces of both sides, where a tokenizer has them apart."""
+    path = directory / VOCABULARY
+    if digest is None and not path.exists():
+        return []
+    content = path.read_bytes()
+    if digest is not None and sha256(content).hexdigest() != digest:
+        raise ValueError(f"{path} is damaged (its sha256 is not the one in {ABOUT}): {_REMEDY}")
+    try:
+        values = read_json(content)
+        sides = [values["source"], values["target"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error!r}): {_REMEDY}") from error
+    if not all(isinstance(side, list) and all(isinstance(piece, str) for piece in side) for side in sides):
+        raise ValueError(f"{path} is damaged (it must have lists of texts): {_REMEDY}")
+    return sides
+
+
+def _checked_model(path: Path, digest: str | None, numbers: bool) -> bytes:
+    """The model; `numbers` says whether it numbers the pieces, the special ones among them."""
     model = path.read_bytes()
     if digest is not None and sha256(model).hexdigest() != digest:
         raise ValueError(f"{path} is damaged (its sha256 is not the one in {ABOUT}): {_REMEDY}")
     try:
-        _special_ids(_processor(model))
+        pieces = Pieces(model)
+        if numbers:
+            pieces.special_ids()
     except ValueError as error:
         raise ValueError(f"{path} cannot be used: {error}. If it is damaged, {_REMEDY}") from error
     return model

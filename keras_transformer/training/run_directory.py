@@ -65,8 +65,12 @@ class Run:
         self.path.mkdir(parents=True, exist_ok=True)
         with self._locked():
             self._check_unprepared()  # by another process, a moment ago
-            self.write("run.json", {"format": FORMAT, "versions": _versions(), **about})
+            self.write_about(about)
             yield
+
+    def write_about(self, about: dict[str, Any]) -> None:
+        """Write run.json: what was asked for, and the versions that it was asked of."""
+        self.write("run.json", {"format": FORMAT, "versions": _versions(), **about})
 
     def _check_unprepared(self) -> None:
         if (self.path / "recipe.json").exists():
@@ -78,9 +82,15 @@ class Run:
         if not self.path.is_dir():
             return False
         if (self.path / "run.json").exists():
-            self.about()  # raises if it is not one of ours
+            self._check_trained(self.about())  # raises if it is not one of ours
             return True
         return {path.name for path in self.path.iterdir()} <= LEFT_BY_A_KILL
+
+    def _check_trained(self, about: dict[str, Any]) -> None:
+        if "imported" in about:
+            raise RunError(
+                f"{self.path} holds an imported model, no training to begin or resume: name another run."
+            )
 
     def about(self) -> dict[str, Any]:
         """Return the content of run.json, checked."""
@@ -115,7 +125,7 @@ class Run:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the lock of the run; the system releases it however the process ends."""
-        self.about()  # a lock is left only where a run is
+        self._check_trained(self.about())  # a lock is left only where a run is
         with self._locked():
             yield
 

@@ -43,6 +43,7 @@ def _of_run(run: Run) -> dict[str, Any]:
     if cleaning is not None:
         _check(run, "cleaning.json", cleaning, "read", "kept")
     step = history[-1]["step"] if history else 0
+    tokenizer = Tokenizer.load(run.tokenizer) if "imported" in about else None
     if run.model.exists():
         network = _network(run.model)
     elif settled is not None:
@@ -53,10 +54,10 @@ def _of_run(run: Run) -> dict[str, Any]:
         network = None
     return {
         "kind": "run",
-        "state": _state(settled, history),
+        "state": "imported" if "imported" in about else _state(settled, history),
         "step": step,
-        "languages": {"source": about["source_lang"], "target": about["target_lang"]},
-        "domain": _domain(about["corpus"]),
+        "languages": languages(about["source_lang"], about["target_lang"], tokenizer),
+        "domain": f"imported from {about['imported']}" if "imported" in about else _domain(about["corpus"]),
         "pairs": cleaning and {name: cleaning[name] for name in ("read", "kept")},
         "network": network,
         "scores": best(history),
@@ -64,6 +65,12 @@ def _of_run(run: Run) -> dict[str, Any]:
         "versions": about.get("versions"),
         "files": sizes(run.path),
     }
+
+
+def languages(source: str | None, target: str | None, tokenizer: Tokenizer | None) -> dict[str, Any]:
+    """The languages of a model, and if it has several targets their codes."""
+    targets = tokenizer.target_languages if tokenizer else ()
+    return {"source": source, "target": target, **({"targets": list(targets)} if targets else {})}
 
 
 def _settled(run: Run, recipe: dict[str, Any]) -> Recipe:

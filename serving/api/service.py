@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 
-from keras_transformer.text.sentences import divided
+from keras_transformer.text.division import divided_for
+from keras_transformer.text.tokenizer import TargetLanguageError
 from serving.api.context import CallContext
 from serving.api.job import Job, Partial
 from serving.api.messages import (
@@ -123,10 +124,11 @@ class TranslationService:
         if waiting and short and deadline is not None:
             tokens = min(count(text), options.max_output_tokens or model.longest, model.longest)
             model.engine.check_room(priority, deadline, tokens)
-        if short:
-            parts = divided(text, count, model.lengths)
-        else:  # other calls go on meanwhile
-            parts = await asyncio.to_thread(divided, text, count, model.lengths)
+        divide = partial(divided_for, model.tokenizer, text, model.lengths, None, count)
+        try:
+            parts = divide() if short else await asyncio.to_thread(divide)  # other calls go on meanwhile
+        except TargetLanguageError as error:
+            raise InvalidError("text", f"{error} Begin the text with >>CODE<<.") from error
         requests = model.requests(parts.texts, options.max_output_tokens, priority, deadline)
         source_tokens = sum(len(request.source) for request in requests)
         self._limits.check_tokens(source_tokens, len(requests), model.engine.max_waiting)

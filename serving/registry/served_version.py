@@ -10,7 +10,7 @@ from export.artifact.manifest import Version
 from keras_transformer.inference.backend import Backend
 from keras_transformer.inference.batch import Batch
 from keras_transformer.inference.request import End, Request
-from keras_transformer.text.lengths import longest_answer
+from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
 from serving.engine.attention_graph import AttentionGraph
@@ -66,6 +66,7 @@ class ServedVersion:
         attention: The graph of attention; a version may be exported without it.
         corpus: What it was trained on, if known.
         examples: Sentences to try it with.
+        limit: Longest answer to a part, as far as `longest` allows.
         users: Requests that use it.
     """
 
@@ -79,6 +80,7 @@ class ServedVersion:
     attention: AttentionGraph | None
     corpus: str = ""
     examples: tuple[str, ...] = ()
+    limit: AnswerLimit = ANSWER_LIMIT
     users: Users = field(default_factory=Users)
 
     def requests(
@@ -94,7 +96,7 @@ class ServedVersion:
         """
         requests = []
         for source in self.tokenizer.encode_source(texts, self.longest):
-            limit = min(longest_answer(len(source)), self.longest, max_tokens or self.longest)
+            limit = min(self.limit(len(source)), self.longest, max_tokens or self.longest)
             end = End.STOP if source == [self.tokenizer.eos_id] else None
             requests.append(Request(source, limit, priority, deadline, end=end))
         return requests
@@ -119,10 +121,11 @@ def load_model(name: str, number: int, version: Version, settings: EngineSetting
     attention = AttentionGraph(version.path(f"{ONNX}/attention.onnx")) if ONNX in manifest.formats else None
     examples = tuple(sentence.source for sentence in version.golden[:EXAMPLES])
     corpus = _file_names(manifest.quality.corpus or "")
-    longest = manifest.limits.source_tokens
+    limits = manifest.limits
     model = ServedVersion(
-        name, number, tokenizer, lengths, longest, settings.precision, engine, attention, corpus, examples
-    )
+        name, number, tokenizer, lengths, limits.source_tokens, settings.precision, engine, attention,
+        corpus, examples, limits.answer,
+    )  # fmt: skip
     _warm(model, backend, version.golden[:WARMING])
     return model
 
@@ -151,9 +154,10 @@ def _backend(version: Version, settings: EngineSettings) -> Backend:
             return SavedModelBackend(version.directory, start_id, slots)
         from export.formats.runtimes.onnx_scheduler_runtime import open_backend  # noqa: PLC0415
 
-        longest = version.manifest.limits.source_tokens
+        limits = version.manifest.limits
+        longest = limits.source_tokens
         make_backend = open_backend(version.path(ONNX), settings.precision, start_id, settings.threads)
-        return make_backend(slots, longest, min(longest_answer(longest), longest))
+        return make_backend(slots, longest, min(limits.answer(longest), longest))
     except Exception as error:  # the libraries have no common type for their errors
         raise ModelError(f"its graphs cannot be loaded: {error}") from error
 

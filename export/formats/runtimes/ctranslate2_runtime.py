@@ -7,7 +7,7 @@ from pathlib import Path
 import ctranslate2
 
 from keras_transformer.inference.answer import Answer
-from keras_transformer.text.lengths import longest_answer
+from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 from keras_transformer.text.tokenizer import Tokenizer
 
 BATCH_TOKENS = 2048  # of source
@@ -18,12 +18,19 @@ class CTranslate2Runtime:
 
     name = "ctranslate2"
 
-    def __init__(self, directory: Path, tokenizer: Tokenizer, max_length: int, threads: int = 1) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        tokenizer: Tokenizer,
+        max_length: int,
+        threads: int = 1,
+        limit: AnswerLimit = ANSWER_LIMIT,
+    ) -> None:
         self._translator = ctranslate2.Translator(
             str(directory), compute_type="float32", inter_threads=1, intra_threads=threads
         )
         self._tokenizer = tokenizer
-        self._max_length = max_length
+        self._max_length, self._limit = max_length, limit
         pieces = tokenizer.pieces_target(range(tokenizer.target_size))
         self._ids = {piece: number for number, piece in enumerate(pieces)}
 
@@ -43,7 +50,7 @@ class CTranslate2Runtime:
                 batch_type="tokens",
                 beam_size=1,
                 min_decoding_length=0,
-                max_decoding_length=min(longest_answer(length), self._max_length),
+                max_decoding_length=min(self._limit(length), self._max_length),
                 max_input_length=0,
                 return_scores=True,
                 return_end_token=True,

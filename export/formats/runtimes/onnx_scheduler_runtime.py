@@ -6,6 +6,7 @@ from pathlib import Path
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.backends.session import open_session
 from keras_transformer.inference.hosted_decoder import Decoder
+from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 
 SUFFIXES = {"float32": "", "int8": ".int8"}
 
@@ -38,6 +39,8 @@ class SchedulerOnnx(Decoder):
         max_length: int = 1024,
         threads: int = 1,
         workers: int = 1,
+        limit: AnswerLimit = ANSWER_LIMIT,
     ) -> None:
         self.name = f"onnx/scheduler {precision}"
-        super().__init__(open_backend(directory, precision, start_id, threads), end_id, max_length, workers)
+        make_backend = open_backend(directory, precision, start_id, threads)
+        super().__init__(make_backend, end_id, max_length, workers, limit=limit)

@@ -78,6 +78,7 @@ def _spec(network: NetworkWeights) -> Any:
         pre_norm=network.norm_first,
         activation=ACTIVATIONS[network.activation],
     )
+    spec.decoder.num_heads = np.dtype("int16").type(network.decoder_heads)
     arrays = network.arrays
     spec.encoder.embeddings[0].weight = arrays["source_embedding/embeddings"]
     spec.decoder.embeddings.weight = arrays["target_embedding/embeddings"]
@@ -88,7 +89,10 @@ def _spec(network: NetworkWeights) -> Any:
             _norm(side.layer_norm, arrays, f"{name}/norm")
         for index, layer in enumerate(side.layer):
             _block(layer, arrays, f"{name}/block_{index}")
-    spec.decoder.projection.weight = spec.decoder.embeddings.weight
+    untied = arrays.get("output/embeddings")
+    spec.decoder.projection.weight = spec.decoder.embeddings.weight if untied is None else untied
+    if "output/bias" in arrays:
+        spec.decoder.projection.bias = arrays["output/bias"]
     return spec
 
 

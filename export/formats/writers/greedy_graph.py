@@ -12,8 +12,8 @@ import tensorflow as tf
 from keras_transformer.decoding.greedy import StepFunction, greedy_stretch
 from keras_transformer.decoding.traced_search import with_target
 from keras_transformer.layers.decoder import DecoderCache
+from keras_transformer.models.network import Network
 from keras_transformer.models.translation import DecodingState
-from keras_transformer.text.lengths import longest_answer
 
 STRETCH = 8  # steps between two looks at which rows have ended
 
@@ -26,13 +26,13 @@ class Answers(NamedTuple):
 
 
 def greedy_answers(
-    step: StepFunction, state: DecodingState, source: Any, start_id: int, end_id: int, max_length: int
+    step: StepFunction, state: DecodingState, source: Any, start_id: int, end_id: int, network: Network
 ) -> Answers:
     """Decode rows (B, S) greedily, with the answers of `search_ids`.
 
     `state` is their encoding with an empty cache, and each `step` is given a cache with room for one more.
     """
-    limits = _limits(source, end_id, max_length)
+    limits = _limits(source, end_id, network)
     batch = tf.shape(source)[0]
 
     def stretch(first: Any, rows: Any, token: Any, said: Any, found: Any, cache: Any) -> Any:
@@ -70,11 +70,11 @@ def greedy_answers(
     return Answers(said[:, :longest], score)
 
 
-def _limits(source: Any, end_id: int, max_length: int) -> Any:
+def _limits(source: Any, end_id: int, network: Network) -> Any:
     """(B, S) -> (B,): the most tokens of each answer; none where the source is nothing but its end."""
     lengths = tf.math.count_nonzero(source, axis=1, dtype=tf.int32)
     nothing = (lengths == 0) | ((lengths == 1) & (tf.reduce_sum(source, axis=1) == end_id))
-    return tf.where(nothing, 0, tf.minimum(longest_answer(lengths), max_length))
+    return tf.where(nothing, 0, tf.minimum(network.answer_limit(lengths), network.max_length))
 
 
 def _any_left(first: Any, rows: Any, *_: Any) -> Any:

@@ -39,9 +39,8 @@ def write_attention_onnx(model: TranslationModel, path: Path) -> None:
 
     network, source, target = model.network, "source_length", "target_length"
     inputs = [Value("source", tf.int32, ("batch", source)), Value("target", tf.int32, ("batch", target))]
-    encoder, decoder = (
-        (layers, "batch", network.num_heads) for layers in (network.encoder_layers, network.decoder_layers)
-    )
+    encoder = (network.encoder_layers, "batch", network.num_heads)
+    decoder = (network.decoder_layers, "batch", network.decoder_heads)
     outputs = [
         Value("encoder", tf.float32, (*encoder, source, source)),
         Value("decoder", tf.float32, (*decoder, target, target)),

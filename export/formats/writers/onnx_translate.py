@@ -29,7 +29,6 @@ def write_translate_onnx(model: TranslationModel, path: Path) -> None:
 def translate_graph(model: TranslationModel) -> Converted:
     """Return the graph of the file."""
     start_id, end_id = start_and_end(model)
-    longest = model.network.max_length
 
     def translated(source: Any) -> Answers:
         # of a source without tokens a reshape could not infer the batch: it gets one of padding
@@ -38,6 +37,6 @@ def translate_graph(model: TranslationModel) -> Converted:
         source = tf.concat([source, padding], axis=1)
         # ONNX Runtime itself lays out a matrix that is constant: the embedding need not be turned round here
         state = model.encode(source, 0)._replace(output=())
-        return greedy_answers(model.step, state, source, start_id, end_id, longest)
+        return greedy_answers(model.step, state, source, start_id, end_id, model.network)
 
     return from_tensorflow(model, "translate", translated, [SOURCE], [TARGET, SCORE])

@@ -7,15 +7,14 @@ B batch, S source length, T target length.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from tensorflow_text import SentencepieceTokenizer
 
 from export.formats.writers.greedy_graph import Answers, greedy_answers
 from export.formats.writers.step_graph import StepGraph
+from export.formats.writers.text_graph import source_pieces, target_pieces
 from keras_transformer.models.translation import PAD_ID, DecodingState, TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -80,8 +79,8 @@ class _Graphs:
     def __init__(self, model: TranslationModel, tokenizer: Tokenizer) -> None:
         self.model = model
         self.steps = StepGraph(model)
-        self.source = _pieces_of(tokenizer.source_model)
-        self.target = self.source if tokenizer.joint else _pieces_of(tokenizer.target_model)
+        self.source = source_pieces(tokenizer)
+        self.target = self.source if tokenizer.joint else target_pieces(tokenizer)
         self.start_id, self.end_id = tokenizer.bos_id, tokenizer.eos_id
         self.longest = model.network.max_length
         self.answers = _traced(self._answers, SOURCE)  # one graph that the signatures share
@@ -116,8 +115,8 @@ class _Graphs:
         return {
             "translation": self._decoded(target),
             "score": score,
-            "source_pieces": _pieces(self.source, source),
-            "target_pieces": _pieces(self.target, target),
+            "source_pieces": tf.where(source == PAD_ID, "", self.source.id_to_string(source)),
+            "target_pieces": tf.where(target == PAD_ID, "", self.target.id_to_string(target)),
             "alignment": tf.where((target != PAD_ID)[..., None], looks, 0.0),
         }
 
@@ -133,18 +132,9 @@ class _Graphs:
             return self.model.step(token, position[None], state)
 
         state = self.model.encode(source, 0)
-        return greedy_answers(step, state, source, self.start_id, self.end_id, self.longest)
+        return greedy_answers(step, state, source, self.start_id, self.end_id, self.model.network)
 
     def _decoded(self, target: Any) -> Any:
         """(B, T) -> (B,)."""
         said = tf.ragged.boolean_mask(target, (target != PAD_ID) & (target != self.end_id))
         return self.target.detokenize(said)
-
-
-def _pieces_of(model: bytes) -> SentencepieceTokenizer:
-    """Return a tokenizer named by its model: TensorFlow shares those of one name across SavedModels."""
-    return SentencepieceTokenizer(model=model, name=f"pieces_{sha256(model).hexdigest()}")
-
-
-def _pieces(tokenizer: SentencepieceTokenizer, ids: Any) -> Any:
-    return tf.where(ids == PAD_ID, "", tokenizer.id_to_string(ids))

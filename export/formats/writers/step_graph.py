@@ -21,7 +21,8 @@ class StepGraph:
         self.model = model
         network = model.network
         self.layers = network.decoder_layers
-        parts = (2 * self.layers, None, network.num_heads, None, network.width // network.num_heads)
+        heads = network.decoder_heads
+        parts = (2 * self.layers, None, heads, None, network.width // heads)
         self.step_input = [
             *(tf.TensorSpec([None], ROW, name) for name in ("token", "position", "memory_length")),
             *(tf.TensorSpec(parts, tf.float32, name) for name in ("memory", "cache")),

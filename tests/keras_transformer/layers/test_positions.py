@@ -133,7 +133,9 @@ def test_given_positions_of_another_length_than_the_input_are_refused(shape):
 
 
 def test_an_unknown_kind_is_refused_and_the_known_ones_named():
-    with pytest.raises(ValueError, match=r"kind must be one of sinusoidal, learned; got 'rotary'"):
+    with pytest.raises(
+        ValueError, match=r"kind must be one of sinusoidal, sinusoidal_halves, learned; got 'rotary'"
+    ):
         PositionalEncoding(kind="rotary")
 
 

@@ -1,0 +1,138 @@
+"""MarianMT, as transformers saves it: the mapping of its tensors to those of a TranslationModel.
+
+Ids are numbered anew, so that they mean here what they mean in every other model: 0 is padding, 1 unknown,
+2 the start, 3 the end; all other pieces follow in the order of the vocabulary. The rows of the tables move
+with them. The start is a row of its own, a copy of the row that transformers starts from, the padding.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_transformer.layers.positions import halves, sinusoids
+from keras_transformer.models.translation import TranslationModel
+from keras_transformer.pretrained.directory import PretrainedDirectory
+from keras_transformer.pretrained.mapping import Constant, Fill, Tensor, Values, check_names, fill
+from keras_transformer.pretrained.marian_config import MarianConfig, read_marian_config
+from keras_transformer.pretrained.marian_vocabulary import Vocabularies, read_vocabularies
+from keras_transformer.pretrained.weights import open_weights
+from keras_transformer.text.sentences import UNKNOWN
+
+Target = tuple[str | int, ...]
+
+
+SHARED, OUTPUT = "model.shared.weight", "lm_head.weight"
+ENCODER, DECODER = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
+
+
+def load_marian(path: Path) -> TranslationModel:
+    """Make a translation model of a MarianMT directory.
+
+    Args:
+        path: Holds config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm, vocab.json,
+            and perhaps generation_config.json, tokenizer_config.json and target_vocab.json.
+
+    Returns:
+        The model with its tokenizer.
+
+    Raises:
+        PretrainedError: With what is wrong with the directory. Nothing in it is executed.
+    """
+    directory = PretrainedDirectory(path)
+    config = read_marian_config(directory)
+    vocabularies = read_vocabularies(directory, config)
+    weights = open_weights(directory)
+    shares = config.shares_vocabulary and (config.ties_output or ENCODER not in weights)
+    fills = list(_fills(config, vocabularies, shares))
+    constants = _positions(config)
+    unused = [] if shares else [Tensor((SHARED,), (config.source_vocabulary, config.width))]
+    check_names(weights, fills, constants, unused)
+    network = config.network(vocabularies.forbidden)
+    target_size = None if shares else len(vocabularies.target.rows)
+    tokenizer = vocabularies.tokenizer
+    lengths = UNKNOWN._replace(longest=config.max_length)
+    model = TranslationModel(network, len(vocabularies.source.rows), target_size, tokenizer, lengths)
+    model.build()
+    fill(model, weights, fills, constants)
+    return model
+
+
+def _positions(config: MarianConfig) -> list[Constant]:
+    table = halves(sinusoids(config.max_length, config.width))
+    return [Constant(f"model.{side}.embed_positions.weight", table) for side in ("encoder", "decoder")]
+
+
+def _fills(config: MarianConfig, vocabularies: Vocabularies, shares: bool) -> Iterator[Fill]:
+    """All weights; `shares` says whether source and target have one table."""
+    yield from _tables(config, vocabularies, shares)
+    bias = Tensor(("final_logits_bias",), (1, config.target_vocabulary))
+    rows = vocabularies.target.rows
+    target = "source_embedding" if shares else "target_embedding"
+    projection = target if config.ties_output else "untied_output"
+    yield Fill((projection, "bias"), (bias,), lambda values: values[0, rows])
+    for side, layers, inner in (
+        ("encoder", config.encoder_layers, config.encoder_inner_width),
+        ("decoder", config.decoder_layers, config.decoder_inner_width),
+    ):
+        for layer in range(layers):
+            yield from _block(side, layer, config.width, inner)
+
+
+def _tables(config: MarianConfig, vocabularies: Vocabularies, shares: bool) -> Iterator[Fill]:
+    """The embeddings of the source, of the target, and the output's. What is one may have several names.
+
+    transformers 5 shares no table at all where the output is not tied, and saves `model.shared` unread.
+    """
+    tied = (OUTPUT,) if config.ties_output else ()
+    if shares:
+        tables = [("source_embedding", (SHARED, ENCODER, DECODER, *tied), vocabularies.source.rows)]
+    else:
+        tables = [
+            ("source_embedding", (ENCODER,), vocabularies.source.rows),
+            ("target_embedding", (DECODER, *tied), vocabularies.target.rows),
+        ]
+    if not config.ties_output:
+        tables.append(("untied_output", (OUTPUT,), vocabularies.target.rows))
+    for name, names, rows in tables:
+        size = config.source_vocabulary if name == "source_embedding" else config.target_vocabulary
+        yield Fill((name, "embeddings"), (Tensor(names, (size, config.width)),), _taking(rows))
+
+
+def _taking(rows: NDArray[np.int64]) -> Callable[[Values], Values]:
+    return lambda table: table[rows]
+
+
+def _block(side: str, layer: int, width: int, inner: int) -> Iterator[Fill]:
+    block, name = (side, "blocks", layer), f"model.{side}.layers.{layer}"
+    own = (*block, "self_attention")
+    yield from _dense((*own, "query_key_value_projection"), f"{name}.self_attn", tuple("qkv"), width)
+    yield from _dense((*own, "output_projection"), f"{name}.self_attn", ("out",), width)
+    yield from _norm((*block, "self_attention_norm"), f"{name}.self_attn_layer_norm", width)
+    if side == "decoder":
+        cross = (*block, "cross_attention")
+        yield from _dense((*cross, "query_projection"), f"{name}.encoder_attn", ("q",), width)
+        yield from _dense((*cross, "key_value_projection"), f"{name}.encoder_attn", ("k", "v"), width)
+        yield from _dense((*cross, "output_projection"), f"{name}.encoder_attn", ("out",), width)
+        yield from _norm((*block, "cross_attention_norm"), f"{name}.encoder_attn_layer_norm", width)
+    yield from _linear((*block, "feed_forward", "inner"), [f"{name}.fc1"], (inner, width))
+    yield from _linear((*block, "feed_forward", "outer"), [f"{name}.fc2"], (width, inner))
+    yield from _norm((*block, "feed_forward_norm"), f"{name}.final_layer_norm", width)
+
+
+def _dense(target: Target, attention: str, parts: Sequence[str], width: int) -> Iterator[Fill]:
+    yield from _linear(target, [f"{attention}.{part}_proj" for part in parts], (width, width))
+
+
+def _linear(target: Target, names: Sequence[str], shape: tuple[int, int]) -> Iterator[Fill]:
+    """PyTorch's weights are (out, in); several of them side by side are one kernel here."""
+    kernels = tuple(Tensor((f"{name}.weight",), shape) for name in names)
+    biases = tuple(Tensor((f"{name}.bias",), shape[:1]) for name in names)
+    yield Fill((*target, "kernel"), kernels, lambda *parts: np.concatenate(parts).T)
+    yield Fill((*target, "bias"), biases, lambda *parts: np.concatenate(parts))
+
+
+def _norm(target: Target, name: str, width: int) -> Iterator[Fill]:
+    for own, theirs in (("gamma", "weight"), ("beta", "bias")):
+        yield Fill((*target, own), (Tensor((f"{name}.{theirs}",), (width,)),), lambda values: values)

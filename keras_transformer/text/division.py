@@ -1,0 +1,39 @@
+"""A text of any length -> the parts that a model translates, each with the code of its target language."""
+
+from typing import TYPE_CHECKING
+
+from keras_transformer.text.sentences import Count, Lengths, Parts, divided
+
+if TYPE_CHECKING:
+    from keras_transformer.text.tokenizer import Tokenizer
+
+
+def divided_for(
+    tokenizer: "Tokenizer",
+    text: str,
+    lengths: Lengths,
+    target_language: str | None = None,
+    count: Count | None = None,
+) -> Parts:
+    """Divide a text, and begin each part with the target language if the model has several.
+
+    Args:
+        tokenizer: that of the model.
+        text: any text; it may begin with the code of a target language, as in ">>fra<< Hello.".
+        lengths: decide how the text is divided.
+        target_language: one of tokenizer.target_languages, in place of the text's own.
+        count: counts the tokens of a text; by default tokenizer.count_source.
+
+    Returns:
+        The parts; a blank text has none.
+
+    Raises:
+        TargetLanguageError: the model has no such language, or needs one and none is given.
+    """
+    count = count or tokenizer.count_source
+    if target_language is None and not tokenizer.target_languages:
+        return divided(text, count, lengths)
+    code, rest = tokenizer.language_of(text)
+    parts = divided(rest, count, lengths)
+    language = target_language or code
+    return parts._replace(texts=[tokenizer.with_language(part, language) for part in parts.texts])

@@ -1,0 +1,138 @@
+"""One side of a tokenizer: text -> ids without their end, and back.
+
+`Pieces` has the ids of a SentencePiece model. `VocabularyPieces` has a SentencePiece model that cuts the
+text, and a vocabulary that numbers the pieces, as models of Marian do.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import sentencepiece
+
+from keras_transformer.text.tokenizer_training import whole
+
+PAD_ID, UNKNOWN_ID, START_ID, END_ID = range(4)  # in every vocabulary that is not SentencePiece's own
+FEW = 32  # texts: the threads that the library starts for several cost more than so many take
+SPACE = "▁"  # SentencePiece's sign for a space
+LANGUAGE_BEGINS, LANGUAGE_ENDS = ">>", "<<"  # around the code of a target language, before the text
+
+
+class Pieces:
+    """The ids of a SentencePiece model.
+
+    Args:
+        model: Its bytes.
+
+    Raises:
+        ValueError: If they are no model, or it has no padding, start or end piece.
+    """
+
+    def __init__(self, model: bytes) -> None:
+        self.model = model
+        try:
+            self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except RuntimeError as error:
+            raise ValueError(f"these {len(model)} bytes are not a SentencePiece model ({error})") from error
+
+    @property
+    def size(self) -> int:
+        """Number of ids."""
+        return self.processor.vocab_size()
+
+    def special_ids(self) -> tuple[int, int, int]:
+        """Return the ids of padding, start and end."""
+        ids = (self.processor.pad_id(), self.processor.bos_id(), self.processor.eos_id())
+        if min(ids) < 0:
+            raise ValueError(
+                f"the model has no padding, start or end piece (their ids are {ids}, -1 is none): "
+                "train it with pad_id, bos_id and eos_id"
+            )
+        return ids
+
+    def encode(self, texts: Sequence[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
+        """Return the ids of each text, without an end; dropout leaves joints out, as in BPE-dropout."""
+        return self._cut(texts, dropout, seed, int)
+
+    def _cut(self, texts: Sequence[str], dropout: float, seed: int, out_type: type) -> list[Any]:
+        sampling: dict[str, Any] = {}
+        if dropout:
+            sentencepiece.set_random_generator_seed(seed)  # each call starts from it, in a thread of its own
+            sampling = {"enable_sampling": True, "alpha": dropout, "num_threads": 1}
+        asked = [whole(text) for text in texts]
+        if len(asked) < FEW and not sampling:
+            return [self.processor.encode(text, out_type=out_type) for text in asked]
+        return self.processor.encode(asked, out_type=out_type, **sampling)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of ids of this vocabulary."""
+        return self.processor.decode(ids)
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return how the ids are called."""
+        return self.processor.id_to_piece(list(ids))
+
+
+class VocabularyPieces(Pieces):
+    """A SentencePiece model that cuts the text, and a vocabulary that numbers the pieces.
+
+    What the vocabulary does not have is unknown, and unknown pieces are left out of decoded text.
+
+    Args:
+        model: The bytes of the SentencePiece model.
+        vocabulary: The pieces in the order of their ids: padding, unknown, start, end, then all others.
+
+    Raises:
+        ValueError: If the bytes are no model, or the vocabulary has a piece twice.
+    """
+
+    def __init__(self, model: bytes, vocabulary: Sequence[str]) -> None:
+        super().__init__(model)
+        self.vocabulary = tuple(vocabulary)
+        self._ids = {piece: number for number, piece in enumerate(self.vocabulary)}
+        if len(self.vocabulary) <= END_ID or len(self._ids) < len(self.vocabulary):
+            raise ValueError(
+                "a vocabulary has padding, unknown, start, end and no piece twice; got "
+                f"{len(self.vocabulary)} pieces, of which {len(self._ids)} differ"
+            )
+
+    @property
+    def size(self) -> int:
+        return len(self.vocabulary)
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The codes of the target languages that a text can begin with, as in >>fra<<."""
+        return tuple(code for piece in self.vocabulary if (code := language_code(piece)) is not None)
+
+    def special_ids(self) -> tuple[int, int, int]:
+        return PAD_ID, START_ID, END_ID
+
+    def encode(self, texts: Sequence[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
+        tokens, rests = zip(*map(self._language, texts), strict=True) if texts else ((), ())
+        cut = self._cut(rests, dropout, seed, str)
+        return [
+            [*token, *(self._ids.get(piece, UNKNOWN_ID) for piece in pieces)]
+            for token, pieces in zip(tokens, cut, strict=True)
+        ]
+
+    def _language(self, text: str) -> tuple[list[int], str]:
+        """The id of the language that a text begins with, if it does, and the rest."""
+        if text.startswith(LANGUAGE_BEGINS) and self.languages:
+            token, ends, rest = text.partition(LANGUAGE_ENDS)
+            if token + ends in self._ids:
+                return [self._ids[token + ends]], rest
+        return [], text
+
+    def decode(self, ids: Sequence[int]) -> str:
+        pieces = [self.vocabulary[number] for number in ids if number > END_ID]
+        return self.processor.decode_pieces(pieces).replace(SPACE, " ").strip()
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [self.vocabulary[number] for number in ids]
+
+
+def language_code(piece: str) -> str | None:
+    """Return fra of >>fra<<, or None of any other piece."""
+    code = piece.removeprefix(LANGUAGE_BEGINS).removesuffix(LANGUAGE_ENDS)
+    return code if code and piece == f"{LANGUAGE_BEGINS}{code}{LANGUAGE_ENDS}" else None

@@ -1,0 +1,95 @@
+"""`import`: a MarianMT directory becomes a run, whole or not at all."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.cli import main
+
+GOLDEN = Path(__file__).parents[1] / "pretrained" / "golden"
+
+
+def expected(name: str) -> dict[str, str]:
+    """Texts and the translations that transformers gives them."""
+    answers = json.loads((GOLDEN / name / "expected.json").read_bytes())
+    return {text: answer["translation"] for text, answer in answers.items()}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("imported") / "run"
+    assert main(["import", str(GOLDEN / "swish"), "--run", str(path), "--source-lang", "de"]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("several") / "run"
+    assert main(["import", str(GOLDEN / "languages"), "--run", str(path)]) == 0
+    return path
+
+
+def test_the_run_translates_as_transformers_does(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = expected("swish")
+    (tmp_path / "texts").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    capsys.readouterr()
+    assert main(["translate", str(run), "--input", str(tmp_path / "texts")]) == 0
+    assert capsys.readouterr().out.splitlines() == [*texts.values()]
+
+
+def test_info_tells_that_it_was_imported_and_its_languages(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["info", str(run)]) == 0
+    shown = capsys.readouterr().out
+    assert "a run, imported" in shown
+    assert "de to en" in shown
+    assert "imported from swish" in shown
+
+
+def test_info_lists_the_target_languages(several: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(several)]) == 0
+    assert "fra, deu, eng" in capsys.readouterr().out
+
+
+def test_a_run_is_never_overwritten(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    assert main(["import", str(GOLDEN / "relu"), "--run", str(run)]) == 1
+    assert "is never overwritten" in capsys.readouterr().err
+    assert main(["train", "--phrasebook", "fr-en", "--run", str(run)]) == 1
+    assert "holds an imported model" in capsys.readouterr().err
+    assert main(["train", "--run", str(run), "--resume"]) == 1
+    assert "holds an imported model" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
+
+
+def test_a_refused_directory_leaves_nothing_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(GOLDEN / "swish", tmp_path / "model")
+    (tmp_path / "model" / "vocab.json").unlink()
+    assert main(["import", str(tmp_path / "model"), "--run", str(tmp_path / "runs" / "run")]) == 1
+    assert "vocab.json is missing" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_missing_target_language_is_refused_with_the_list(
+    several: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "texts").write_text("chat mange\n", encoding="utf-8")
+    translate = ["translate", str(several), "--input", str(tmp_path / "texts")]
+    assert main(translate) == 1
+    assert "needs a target language: one of fra, deu, eng" in capsys.readouterr().err
+    assert main([*translate, "--target-language", "ita"]) == 1
+    assert "no target language 'ita'; it has fra, deu, eng" in capsys.readouterr().err
+    assert main([*translate, "--target-language", "deu"]) == 0
+    by_option = capsys.readouterr().out
+    (tmp_path / "texts").write_text(">>deu<< chat mange\n", encoding="utf-8")
+    assert main(translate) == 0
+    assert capsys.readouterr().out == by_option
+    assert main([*translate, "--scores"]) == 0
+    assert capsys.readouterr().out.endswith(by_option)
