@@ -49,7 +49,10 @@ class Opened(NamedTuple):
         """Make one that divides lines into sentences of such lengths."""
         target = target_language or tokenizer.target_lang
         languages = f" {tokenizer.source_lang} to {target}" if tokenizer.source_lang else ""
-        divide = partial(_divided, tokenizer, lengths, target_language)
+        if tokenizer.all_languages or target_language is not None:
+            divide = partial(_divided, tokenizer, lengths, target_language)
+        else:
+            divide = partial(Parts.of, count=tokenizer.count_source, lengths=lengths)
         example = tokenizer.with_language(".", next(iter(tokenizer.target_languages), None))
         return cls(languages, divide, lengths.longest, translate, form, runtime, example)
 

@@ -48,6 +48,10 @@ class Tokenizer:
         target_lang: the language of the target.
         vocabularies: the pieces of the source and of the target by id, where the models do not number them.
 
+    Attributes:
+        all_languages: the codes of the target languages that a text may begin with, as in ">>fra<< Hello.".
+        target_languages: the same, of a model of several targets; else empty.
+
     Raises:
         ValueError: a vocabulary has a piece twice, a model is not one of SentencePiece, or the two differ in
             their special ids.
@@ -71,6 +75,8 @@ class Tokenizer:
                 f"{self._source.special_ids()} and {self._target.special_ids()}"
             )
         self.pad_id, self.bos_id, self.eos_id = self._source.special_ids()
+        self.all_languages = self._source.languages if isinstance(self._source, VocabularyPieces) else ()
+        self.target_languages = self.all_languages if len(self.all_languages) > 1 else ()
 
     @classmethod
     def train(
@@ -120,16 +126,6 @@ class Tokenizer:
     def vocabularies(self) -> list[tuple[str, ...]]:
         """The pieces of the source and of the target by id, where it is not the models that number them."""
         return self._vocabularies
-
-    @property
-    def target_languages(self) -> tuple[str, ...]:
-        """The codes of the languages that a model of several targets chooses from; else empty."""
-        return self.all_languages if len(self.all_languages) > 1 else ()
-
-    @property
-    def all_languages(self) -> tuple[str, ...]:
-        """The codes of the target languages that a text may begin with, as in ">>fra<< Hello."."""
-        return self._source.languages if isinstance(self._source, VocabularyPieces) else ()
 
     def with_language(self, text: str, target_language: str | None = None) -> str:
         """Put the code of a target language before a text, as in ">>fra<< Hello.".

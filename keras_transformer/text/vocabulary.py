@@ -28,17 +28,15 @@ class Pieces:
         ValueError: If they are no model, or it has no padding, start or end piece.
     """
 
+    _cuts_into: type = int  # what SentencePiece returns for a text: ids or pieces
+
     def __init__(self, model: bytes) -> None:
         self.model = model
         try:
             self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         except RuntimeError as error:
             raise ValueError(f"these {len(model)} bytes are not a SentencePiece model ({error})") from error
-
-    @property
-    def size(self) -> int:
-        """Number of ids."""
-        return self.processor.vocab_size()
+        self.size = self.processor.vocab_size()
 
     def special_ids(self) -> tuple[int, int, int]:
         """Return the ids of padding, start and end."""
@@ -52,17 +50,14 @@ class Pieces:
 
     def encode(self, texts: Sequence[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
         """Return the ids of each text, without an end; dropout leaves joints out, as in BPE-dropout."""
-        return self._cut(texts, dropout, seed, int)
-
-    def _cut(self, texts: Sequence[str], dropout: float, seed: int, out_type: type) -> list[Any]:
         sampling: dict[str, Any] = {}
         if dropout:
             sentencepiece.set_random_generator_seed(seed)  # each call starts from it, in a thread of its own
             sampling = {"enable_sampling": True, "alpha": dropout, "num_threads": 1}
         asked = [whole(text) for text in texts]
         if len(asked) < FEW and not sampling:
-            return [self.processor.encode(text, out_type=out_type) for text in asked]
-        return self.processor.encode(asked, out_type=out_type, **sampling)
+            return [self.processor.encode(text, out_type=self._cuts_into) for text in asked]
+        return self.processor.encode(asked, out_type=self._cuts_into, **sampling)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids of this vocabulary."""
@@ -86,19 +81,18 @@ class VocabularyPieces(Pieces):
         ValueError: If the bytes are no model, or the vocabulary has a piece twice.
     """
 
+    _cuts_into = str
+
     def __init__(self, model: bytes, vocabulary: Sequence[str]) -> None:
         super().__init__(model)
         self.vocabulary = tuple(vocabulary)
+        self.size = len(self.vocabulary)
         self._ids = {piece: number for number, piece in enumerate(self.vocabulary)}
         if len(self.vocabulary) <= END_ID or len(self._ids) < len(self.vocabulary):
             raise ValueError(
                 "a vocabulary has padding, unknown, start, end and no piece twice; got "
                 f"{len(self.vocabulary)} pieces, of which {len(self._ids)} differ"
             )
-
-    @property
-    def size(self) -> int:
-        return len(self.vocabulary)
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
@@ -110,7 +104,7 @@ class VocabularyPieces(Pieces):
 
     def encode(self, texts: Sequence[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
         tokens, rests = zip(*map(self._language, texts), strict=True) if texts else ((), ())
-        cut = self._cut(rests, dropout, seed, str)
+        cut: Sequence[Any] = super().encode(rests, dropout, seed)
         return [
             [*token, *(self._ids.get(piece, UNKNOWN_ID) for piece in pieces)]
             for token, pieces in zip(tokens, cut, strict=True)
