@@ -280,6 +280,8 @@ def test_a_busy_server_a_late_answer_and_a_failure_are_as_described(monkeypatch:
         async with site(model) as http:
             for path in POSTS:
                 await answered("POST", path, 504, http.post(path, json=ASK))
+            runtime.allow(len(POSTS))
+            await until(lambda: model.engine.running == 0)
         monkeypatch.setattr(routes, "SECONDS", 60.0)
         async with site() as http:
             for path in POSTS:
