@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 
 import pytest
 
+from tests.support import fork_server
+
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if "measure.parser(" in path.read_text())
 PEERS = {  # that `make bench-env` adds
@@ -23,7 +25,7 @@ PEERS = {  # that `make bench-env` adds
 
 def run(*command: object, directory: Path) -> subprocess.CompletedProcess[str]:
     """With a session of its own: where it hangs, its children end with it."""
-    with subprocess.Popen(
+    with fork_server.Popen(
         [sys.executable, *map(str, command)],
         cwd=directory,
         stdout=subprocess.PIPE,

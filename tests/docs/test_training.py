@@ -1,12 +1,13 @@
 """The example of docs/how-to/train.md runs as it is shown, and learns."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support import fork_server
 
 TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "train.md").read_text("utf-8")
 
@@ -21,7 +22,7 @@ def test_the_example_trains_on_pairs_of_texts_and_translates_in_a_new_process(
     losses = names["history"].history
     assert losses["loss"] == sorted(losses["loss"], reverse=True)
     assert losses["val_loss"][-1] < losses["val_loss"][0]
-    done = subprocess.run(
+    done = fork_server.run(
         [sys.executable, "-c", translating], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr

@@ -1,11 +1,12 @@
 """The tutorials run as they are shown."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support import fork_server
 
 TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
 
@@ -26,7 +27,7 @@ def test_the_first_model_learns_and_is_loaded_in_a_new_process(
     accuracy = re.search(r"held-out sequences right: (.*)", capsys.readouterr().out)
     assert accuracy and float(accuracy[1]) > 0.95
 
-    done = subprocess.run(
+    done = fork_server.run(
         [sys.executable, "-c", loading], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.stdout == "[[ True]]\n", done.stderr

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.examples import EXAMPLES
 from tests.support.needed import missing, program
-from tests.support.versions.small_model import exported, small_model
+from tests.support.versions.small_model import exported_once
 
 
 @pytest.fixture(scope="session")
@@ -29,19 +29,15 @@ def packages() -> Path:
 
 
 @pytest.fixture(scope="session")
-def version(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def version(shared: Path) -> Path:
     """An exported version of a small model, with one vocabulary for both sides."""
-    return _exported(tmp_path_factory.mktemp("joint"), joint=True)
+    return exported_once(shared / "joint-64", "models/fr-en/1", "onnx", max_length=64)
 
 
 @pytest.fixture(scope="session")
-def separate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def separate(shared: Path) -> Path:
     """The same with a vocabulary for each."""
-    return _exported(tmp_path_factory.mktemp("separate"), joint=False)
-
-
-def _exported(folder: Path, joint: bool) -> Path:
-    return exported(small_model(joint, max_length=64), folder / "models" / "fr-en" / "1", "onnx").directory
+    return exported_once(shared / "separate-64", "models/fr-en/1", "onnx", joint=False, max_length=64)
 
 
 @pytest.fixture(scope="session", params=["version", "separate"])

@@ -17,6 +17,7 @@ from export.formats.format import LibraryError
 from export.golden_sentences import Chosen
 from keras_transformer import TranslationModel
 from keras_transformer.models.network import Network
+from tests.support import fork_server
 from tests.support.versions.small_model import ORIGIN, SENTENCES, exported, small_model
 
 
@@ -61,7 +62,7 @@ export_version(
 def killed_at(moment: str, run: Path, output: Path) -> None:
     """Exports, and is killed when this is told."""
     command = [sys.executable, "-c", EXPORTING, str(run), str(output), moment]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = fork_server.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
@@ -98,7 +99,7 @@ def test_another_export_that_is_at_work_is_left_alone(
         "os.kill(os.getpid(), signal.SIGKILL)", "print(flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", exporting, str(run), str(output), "writing ctranslate2"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    with fork_server.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout and other.stdin
         assert other.stdout.readline() == b"\n"  # it is in the middle
         ours = output.with_name(name)

@@ -2,8 +2,8 @@
 
 `Popen` and `run` replace those of `subprocess` for `[sys.executable, "-m" | "-c" | script, ...]` and save the
 two to three seconds of the imports. Pipes, directory, environment, session, signals and exit status are as of
-a new process. Tests of the start itself, of what is imported, or of equal results in independent processes
-use `subprocess`.
+a new process. What cannot be a fork, as its environment has another backend of Keras, is started. Tests of
+the start itself or of what is imported use `subprocess`; all forks have the same hashes of strings.
 """
 
 import atexit
@@ -40,14 +40,13 @@ class Popen(subprocess.Popen[Any]):
             preexec_fn, _, pass_fds, cwd, env, _, _, shell,
             p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, _, _, _, _, _, start_new_session, group,
         ) = rest  # fmt: skip
-        if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow":  # other backends start threads
+        program, *command = map(os.fspath, args)
+        environment = dict(os.environ if env is None else env)
+        own = executable or preexec_fn or pass_fds or shell or group != -1 or program != sys.executable
+        if own or not _server().is_as(environment):
             super()._execute_child(args, executable, *rest)  # type: ignore[misc]
             return
-        program, *command = map(os.fspath, args)
-        if program != sys.executable or executable or preexec_fn or pass_fds or shell or group != -1:
-            raise ValueError(f"{args!r} needs a process of its own: use subprocess.")
         files = [given if given != -1 else own for own, given in enumerate((p2cread, c2pwrite, errwrite))]
-        environment = dict(os.environ if env is None else env)
         directory = str(Path(cwd or ".").resolve())
         self.pid = _server().start(command, directory, environment, start_new_session, files)
         self._child_created = True
@@ -93,12 +92,14 @@ class _Server:
                 command, cwd=ROOT, pass_fds=[theirs.fileno()], stdin=null, stdout=null
             )
 
+    def is_as(self, environment: Mapping[str, str]) -> bool:
+        """Whether imports in this environment are the same as there. Other backends start threads."""
+        return _fixed(environment) == self._fixed and self._fixed.get("KERAS_BACKEND") in (None, "tensorflow")
+
     def start(
         self, command: list[str], directory: str, environment: dict[str, str], session: bool, files: list[int]
     ) -> int:
         """Return the id of a process that is a child of this one."""
-        if _fixed(environment) != self._fixed:
-            raise ValueError(f"{AT_IMPORT} are read by imports: use subprocess.")
         request = json.dumps([command, directory, environment, session]).encode()
         assert len(request) <= LARGEST
         _adopt(True)

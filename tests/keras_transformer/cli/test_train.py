@@ -19,6 +19,7 @@ from keras_transformer.phrasebook import phrasebook
 from keras_transformer.training import recipe as recipe_module
 from keras_transformer.training.history import best
 from keras_transformer.training.run_directory import Run
+from tests.support import fork_server
 from tests.support.commands import failed
 from tests.support.small_training import between_model_and_checkpoint, small_tiny
 
@@ -399,7 +400,9 @@ def test_pairs_from_standard_input_are_the_pairs_of_the_file(
     command = [sys.executable, "-m", "keras_transformer", "train", "--pairs", "-", *LANGUAGES, "--run", run]
     with (
         pairs.open() as stdin,
-        subprocess.Popen([*command, *EIGHT_STEPS], stdin=stdin, stderr=subprocess.PIPE, text=True) as process,
+        fork_server.Popen(
+            [*command, *EIGHT_STEPS], stdin=stdin, stderr=subprocess.PIPE, text=True
+        ) as process,
     ):
         assert process.stderr
         for line in process.stderr:

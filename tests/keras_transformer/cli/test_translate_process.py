@@ -15,16 +15,19 @@ from pathlib import Path
 import pytest
 
 from keras_transformer import TranslationModel
+from tests.support import fork_server
 
 TEXTS = ["Je suis étudiant.", "Merci.", "Où est la gare ?", "Non.", "Deux cafés, s'il vous plaît."]
 
 
-def started(run: Path, *options: str, **files: int) -> subprocess.Popen[bytes]:
+def started(
+    run: Path, *options: str, kind: type["subprocess.Popen[bytes]"] = fork_server.Popen, **files: int
+) -> "subprocess.Popen[bytes]":
     """The command as a process, with pipes where no files are given, and Ctrl-C as in a terminal."""
     changing = {"TF_CPP_MIN_LOG_LEVEL", "PYTHONUNBUFFERED"}
     environment = {name: value for name, value in os.environ.items() if name not in changing}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(
+    return kind(
         [sys.executable, "-m", "keras_transformer", "translate", str(run), *options],
         env=environment,
         bufsize=0,
@@ -43,18 +46,23 @@ def heard(file: int, until: bytes, seconds: float = 120) -> bytes:
     return content
 
 
-SAID = b"Loading Keras and TensorFlow ...\nTranslating fr to en ...\n"
+SAID = b"Translating fr to en ...\n"  # in a fork, where Keras is loaded
 
 
 def test_a_program_that_waits_for_each_answer_gets_it(run: Path, model: TranslationModel) -> None:
-    with started(run) as process:
+    with started(run, kind=subprocess.Popen) as process:
         assert process.stdin and process.stdout and process.stderr
         for text, answer in zip(TEXTS, model.translate(TEXTS), strict=True):
             process.stdin.write(f"{text}\n".encode())
             assert heard(process.stdout.fileno(), b"\n").decode() == f"{answer}\n"
         process.stdin.close()
         assert process.stdout.read() == b""
-        assert re.fullmatch(re.escape(SAID) + rb"5 lines, [\d.]+ s, [\d,]+ lines/s\n", process.stderr.read())
+        assert re.fullmatch(
+            rb"Loading Keras and TensorFlow \.\.\.\n"
+            + re.escape(SAID)
+            + rb"5 lines, [\d.]+ s, [\d,]+ lines/s\n",
+            process.stderr.read(),
+        )
         assert process.wait(60) == 0
 
 

@@ -1,7 +1,8 @@
 """A translation model is trained under tf.distribute, as any Keras model on TensorFlow."""
 
-import subprocess
 import sys
+
+from tests.support import fork_server
 
 # A process of its own: the logical devices are made before TensorFlow starts.
 CODE = """
@@ -14,6 +15,7 @@ import keras
 
 from keras_transformer import LabelSmoothedCrossEntropy, TranslationModel
 from keras_transformer.models.network import Network
+from tests.support import fork_server
 
 source = np.array([[5, 6, 3], [7, 3, 0], [8, 9, 3], [4, 3, 0]], np.int32)
 labels, target = source[::-1], np.pad(source[::-1, :-1], ((0, 0), (1, 0)), constant_values=2)
@@ -38,7 +40,7 @@ for alone, mirrored in zip(one, two, strict=True):
 
 
 def test_two_replicas_learn_what_one_learns() -> None:
-    done = subprocess.run(
+    done = fork_server.run(
         [sys.executable, "-c", CODE], capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]

@@ -22,6 +22,7 @@ from keras_transformer.training.history import best
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run_directory import Run
 from keras_transformer.training.trainer import Trainer
+from tests.support import fork_server
 from tests.support.paths import ROOT
 from tests.support.small_training import between_model_and_checkpoint, small_tiny
 
@@ -52,9 +53,11 @@ class Trainings:
         return ["--run", str(run), "--resume"]
 
 
-def start(arguments: list[str]) -> subprocess.Popen[bytes]:
+def start(
+    arguments: list[str], process: type["subprocess.Popen[bytes]"] = fork_server.Popen
+) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "tests.support.small_training", "train", *arguments]
-    return subprocess.Popen(
+    return process(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **ONE_THREAD}
     )
 
@@ -71,8 +74,10 @@ def wait_until(condition: Callable[[], Any], process: subprocess.Popen[bytes]) -
         time.sleep(0.001)  # between two looks
 
 
-def finish(arguments: list[str]) -> tuple[str, str]:
-    process = start(arguments)
+def finish(
+    arguments: list[str], kind: type["subprocess.Popen[bytes]"] = fork_server.Popen
+) -> tuple[str, str]:
+    process = start(arguments, kind)
     out, err = process.communicate(timeout=250)
     assert process.returncode == 0, err.decode()
     return out.decode(), err.decode()
@@ -120,7 +125,7 @@ def trainings(tmp_path_factory: pytest.TempPathFactory, pairs: list[Pair]) -> Tr
 @pytest.fixture(scope="module")
 def uninterrupted(trainings: Trainings, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     run = tmp_path_factory.mktemp("whole") / "run"
-    return (run, *finish(trainings.new(run)))
+    return (run, *finish(trainings.new(run), subprocess.Popen))  # strings have other hashes than in forks
 
 
 def test_a_run_directory_has_all_that_is_promised(uninterrupted: tuple[Path, str, str]) -> None:

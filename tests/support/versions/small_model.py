@@ -44,9 +44,15 @@ def exported(model: TranslationModel, output: Path, *formats: str, **options: An
     return export_version(model, output, request, sentences, ORIGIN, notify=lambda line: None)
 
 
-def exported_once(folder: Path, place: str, *formats: str, seed: int = 4, **options: Any) -> Path:
-    """Return a version of the small model at `place` in `folder`, exported once in a run of the tests."""
-    return (
-        made_once(folder, lambda new: exported(small_model(seed=seed), new / place, *formats, **options))
-        / place
-    )
+def exported_once(
+    folder: Path, place: str, *formats: str, quantize: str | None = None, **settings: Any
+) -> Path:
+    """Return a version at `place` in `folder`, exported once in a run of the tests.
+
+    The settings are those of the small model.
+    """
+
+    def make(new: Path) -> None:
+        exported(small_model(**settings), new / place, *formats, quantize=quantize)
+
+    return made_once(folder, make) / place
