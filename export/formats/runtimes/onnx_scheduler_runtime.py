@@ -32,12 +32,11 @@ class SchedulerOnnx(Decoder):
     def __init__(
         self,
         directory: Path,
-        precision: str = "float32",
-        start_id: int = 2,
-        end_id: int = 3,
-        max_length: int = 1024,
-        threads: int = 1,
+        precision: str,
+        start_id: int,
+        end_id: int,
+        max_length: int,
         workers: int = 1,
     ) -> None:
         self.name = f"onnx/scheduler {precision}"
-        super().__init__(open_backend(directory, precision, start_id, threads), end_id, max_length, workers)
+        super().__init__(open_backend(directory, precision, start_id), end_id, max_length, workers)
