@@ -257,7 +257,7 @@ def _exported(options: argparse.Namespace, model: Any, texts: list[str]) -> Call
 
     write_scheduler_onnx(model, options.scratch)
     longest, tokenizer = model.network.max_length, model.tokenizer
-    runtime = SchedulerOnnx(options.scratch, max_length=longest)
+    runtime = SchedulerOnnx(options.scratch, "float32", tokenizer.bos_id, tokenizer.eos_id, longest)
 
     def call() -> None:
         answers = runtime.translate_ids(tokenizer.encode_source(texts, longest))

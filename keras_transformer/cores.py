@@ -1,11 +1,15 @@
-"""How many processor cores there are to work with."""
+"""The number of threads to compute with."""
 
 import os
 
 
 def usable_cores() -> int:
-    """As many as this process may use; OMP_NUM_THREADS says fewer, as to other libraries of numbers."""
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    if said.isdecimal() and int(said):
-        return int(said)
+    """Return the number of threads to compute with.
+
+    It is OMP_NUM_THREADS where that is set to a positive number, fewer or more than there are cores, as in
+    other numerical libraries; otherwise the number of cores that this process may use.
+    """
+    chosen = os.environ.get("OMP_NUM_THREADS", "")
+    if chosen.isdecimal() and int(chosen):
+        return int(chosen)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -17,9 +17,9 @@ from typing import Any
 from keras_transformer.cli import CommandError
 from keras_transformer.cli._models import check_model, configure_search, load_model, search_options
 from keras_transformer.files import check_writable
+from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.visible import visible
 
-STANDARD_INPUT = Path("-")
 SIGNIFICANT = 0.05
 NO_SEARCH = {"beam": 1, "length_penalty": 1.0}  # the defaults of the search
 

@@ -17,9 +17,11 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Mapping
+from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keras_transformer.cli import CommandError
 from keras_transformer.cli._models import at_least_one
@@ -42,6 +44,42 @@ NEEDED = (
 )
 EXTRAS = {"onnx": "serve", "tensorflow": "serve,export"}
 LIBRARIES = {"onnx": ("onnxruntime",), "tensorflow": ("tensorflow", "tensorflow_text")}  # of each runtime
+
+Counts = Mapping[str, tuple[int, int, str]]  # options by name: default, maximum, meaning
+ENGINE: Counts = {
+    "slots": (
+        32,
+        4096,
+        "sentences that are decoded together: more give throughput, fewer give short answer times",
+    ),
+    "queue": (1024, 1_000_000, "sentences that may wait for a slot; further requests get RESOURCE_EXHAUSTED"),
+    "prefill": (
+        512,
+        1_000_000,
+        "source tokens that are encoded between two steps, while the sentences being decoded wait",
+    ),
+    "threads": (1, 1024, "threads of a matrix product; two can be slower than one on a shared machine"),
+    "trial-seconds": (
+        60,
+        86_400,
+        "processor seconds in which a version must open and translate its golden sentences in a process of "
+        "its own before the server opens it; by the clock ten times as many",
+    ),
+}
+LIMITS: Counts = {
+    "characters": (5_000, 10_000_000, "characters of a text"),
+    "tokens": (
+        2_048,
+        10_000_000,
+        "source tokens of a text; long sentences are divided, so the model sets no such limit",
+    ),
+    "segments": (128, 100_000, "texts of a batch"),
+    "message-bytes": (
+        4 * 2**20,
+        2**31 - 1,  # what gRPC can be given
+        "bytes of a message; a larger one gets RESOURCE_EXHAUSTED before it is read",
+    ),
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -117,42 +155,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="float32",
         help="precision of the graphs (float32)",
     )
-    _count(
-        engine,
-        "slots",
-        32,
-        4096,
-        "sentences that are decoded together: more give throughput, fewer give short answer times",
-    )
-    _count(
-        engine,
-        "queue",
-        1024,
-        1_000_000,
-        "sentences that may wait for a slot; further requests get RESOURCE_EXHAUSTED",
-    )
-    _count(
-        engine,
-        "prefill",
-        512,
-        1_000_000,
-        "source tokens that are encoded between two steps, while the sentences being decoded wait",
-    )
-    _count(
-        engine,
-        "threads",
-        1,
-        1024,
-        "threads of a matrix product; two can be slower than one on a shared machine",
-    )
-    _count(
-        engine,
-        "trial-seconds",
-        60,
-        86_400,
-        "processor seconds in which a version must open and translate its golden sentences in a process of "
-        "its own before the server opens it; by the clock ten times as many",
-    )
+    _add_counts(engine, ENGINE)
     engine.add_argument(
         "--trial-memory",
         type=at_least_one("--trial-memory must be at least 1", 2**20),
@@ -161,22 +164,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="memory of that process in MiB (half of that of the machine or container)",
     )
     limits = parser.add_argument_group("limits of a request; beyond them it gets INVALID_ARGUMENT")
-    _count(limits, "characters", 5_000, 10_000_000, "characters of a text")
-    _count(
-        limits,
-        "tokens",
-        2_048,
-        10_000_000,
-        "source tokens of a text; long sentences are divided, so the model sets no such limit",
-    )
-    _count(limits, "segments", 128, 100_000, "texts of a batch")
-    _count(
-        limits,
-        "message-bytes",
-        4 * 2**20,
-        2**31 - 1,  # what gRPC can be given
-        "bytes of a message; a larger one gets RESOURCE_EXHAUSTED before it is read",
-    )
+    _add_counts(limits, LIMITS)
     log = parser.add_argument_group("log, on stderr, without any text of a request")
     log.add_argument(
         "--log-format",
@@ -216,28 +204,16 @@ def run(arguments: argparse.Namespace) -> None:
     from serving.run import Listening, serve
 
     configure_log(arguments.log_format, arguments.log_level)
-    settings = EngineSettings(
-        arguments.precision,
-        arguments.slots,
-        arguments.queue,
-        arguments.prefill,
-        arguments.threads,
-        arguments.runtime,
-        arguments.trial_seconds,
-        arguments.trial_memory * 2**20,
+    settings = _from_options(
+        EngineSettings,
+        arguments,
+        prefill_tokens=arguments.prefill,
+        trial_memory=arguments.trial_memory * 2**20,
     )
     for pool in ("INTRA", "INTER"):
         os.environ.setdefault(f"TF_NUM_{pool}OP_THREADS", str(arguments.threads))
-    limits = Limits(arguments.characters, arguments.tokens, arguments.segments, arguments.message_bytes)
-    listening = Listening(
-        arguments.host,
-        arguments.port,
-        arguments.grace,
-        arguments.http_port,
-        _security(arguments),
-        arguments.notice,
-        arguments.allowed_hosts,
-    )
+    limits = _from_options(Limits, arguments)
+    listening = _from_options(Listening, arguments, security=_security(arguments))
     note = _report if arguments.log_format == "text" else logging.getLogger("serving").info
     try:
         served = serve(arguments.directory, settings, limits, listening, _print, note, arguments.watch)
@@ -286,14 +262,21 @@ def _report(line: str) -> None:
     print(visible(line), file=sys.stderr, flush=True)
 
 
-def _count(group: argparse._ArgumentGroup, name: str, default: int, maximum: int, meaning: str) -> None:
-    group.add_argument(
-        f"--{name}",
-        type=at_least_one(f"--{name} must be at least 1", maximum),
-        default=default,
-        metavar="N",
-        help=f"{meaning} ({default:,})",
-    )
+def _from_options(kind: Any, arguments: argparse.Namespace, **others: Any) -> Any:
+    """Make a dataclass from the options that are named like its fields, and from others."""
+    names = {field.name for field in fields(kind)} - others.keys()
+    return kind(**{name: getattr(arguments, name) for name in names}, **others)
+
+
+def _add_counts(group: argparse._ArgumentGroup, counts: Counts) -> None:
+    for name, (default, maximum, meaning) in counts.items():
+        group.add_argument(
+            f"--{name}",
+            type=at_least_one(f"--{name} must be at least 1", maximum),
+            default=default,
+            metavar="N",
+            help=f"{meaning} ({default:,})",
+        )
 
 
 def _port(text: str) -> int:

@@ -168,7 +168,7 @@ class Progress:
         self.bar.close()
         if kind is BrokenPipeError:
             return
-        if self._done > (kind is None):
+        if self._done > (1 if kind is None else 0):
             _report(self._rate() if kind is None else f"{_counted(self._done, 'line')} done")
         if self._divided:
             _report(

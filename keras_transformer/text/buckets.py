@@ -50,7 +50,7 @@ class BatchPlan:
         shapes = max(1, min(shapes, int(lengths.max(axis=1).sum()) // batch_tokens))
         distinct, counts, which = _distinct(lengths)
         self.buckets, bucket_of = _buckets(distinct, counts, batch_tokens, shapes)
-        self._bucket_of = bucket_of.astype(np.uint8)[which]  # MOST_BANDS x MOST_BANDS at most
+        self._bucket_of = bucket_of.astype(np.uint8)[which]  # MAX_BANDS x MAX_BANDS at most
         padded = np.array([bucket[:2] for bucket in self.buckets])[bucket_of].sum(axis=1) @ counts
         self.padding = float(1 - lengths.sum() / padded)  # its share of an epoch's tokens, both sides
 

@@ -42,7 +42,7 @@ def check_lengths(rows: Rows, max_length: int) -> None:
             )
 
 
-def like_lengths(rows: Rows, budget_tokens: int, end_id: int = 3) -> Iterator[list[int]]:
+def like_lengths(rows: Rows, budget_tokens: int, end_id: int) -> Iterator[list[int]]:
     """Yield the indices of the rows of each batch, the longest rows first.
 
     Args:

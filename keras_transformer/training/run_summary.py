@@ -45,7 +45,7 @@ def _of_run(run: Run) -> dict[str, Any]:
     step = history[-1]["step"] if history else 0
     tokenizer = Tokenizer.load(run.tokenizer) if "imported" in about else None
     if run.model.exists():
-        network = _network(run.model)
+        network = _network(run.model, _archived(run.model)[0])
     elif settled is not None:
         tokenizer = Tokenizer.load(run.tokenizer)
         target = None if tokenizer.joint else tokenizer.target_size
@@ -101,7 +101,7 @@ def _of_file(path: Path) -> dict[str, Any]:
         "languages": languages,
         "domain": None,
         "pairs": None,
-        "network": _network(path),
+        "network": _network(path, config),
         "scores": None,
         "recipe": None,
         "versions": versions,
@@ -122,8 +122,7 @@ def _archived(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return model["config"], metadata
 
 
-def _network(path: Path) -> dict[str, Any]:
-    config, _ = _archived(path)
+def _network(path: Path, config: dict[str, Any]) -> dict[str, Any]:
     try:
         network = Network.from_dict(config["network"])
         return described(network, config["source_vocabulary"], config["target_vocabulary"])

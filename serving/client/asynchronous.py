@@ -4,52 +4,30 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Self, TypeVar, Unpack, overload
+from typing import Any, Self, TypeVar, Unpack, overload
 
 import grpc
 
 from serving.client.calls import (
-    CHANNEL,
     Attempts,
     ClientClosedError,
     Options,
-    Retries,
     TextBatch,
     TranslationError,
     batches,
     failure,
     until_closed,
 )
-from serving.client.tls import File, Tls, credentials
-from serving.security.tokens import authorization
+from serving.client.connection import Connection
 from serving.v1 import translation_pb2 as wire
-from serving.v1.translation_pb2_grpc import TranslationServiceStub
 
 Answer = TypeVar("Answer")
 
 
-class AsyncClient:
+class AsyncClient(Connection):
     """A client for one event loop; otherwise as `serving.Client`, with the same arguments."""
 
-    def __init__(
-        self,
-        target: str,
-        timeout: float | None = 60.0,
-        retries: Retries = Retries(),  # noqa: B008
-        token: str | None = None,
-        tls: Tls | File | bool | None = None,
-    ) -> None:
-        self._headers = None if token is None else (("authorization", authorization(token)),)
-        secure = credentials(tls)
-        self._channel = (
-            grpc.aio.secure_channel(target, secure, options=CHANNEL)
-            if secure
-            else grpc.aio.insecure_channel(target, options=CHANNEL)
-        )
-        self._stub = TranslationServiceStub(self._channel)
-        self._timeout = timeout
-        self._retries = retries
-        self._closed = asyncio.Event()
+    _grpc, _event = grpc.aio, asyncio.Event
 
     @overload
     async def translate(self, text: str, **options: Unpack[Options]) -> wire.Translation: ...
@@ -75,10 +53,7 @@ class AsyncClient:
         if not isinstance(text, str):
             return [answer for batch in batches(text, chosen) for answer in await self._batch(batch)]
         request = wire.TranslateRequest(text=text, options=chosen)
-        response = await self._repeated(
-            lambda left: self._stub.Translate(request, timeout=left, metadata=self._headers)
-        )
-        return response.translation
+        return (await self._repeated(self._stub.Translate, request)).translation
 
     async def stream(self, text: str, **options: Unpack[Options]) -> AsyncIterator[str]:
         """Yield the translation piece by piece; the call is repeated only before the first piece.
@@ -114,9 +89,7 @@ class AsyncClient:
             TranslationError: The call failed for good.
         """
         request = wire.AttendRequest(text=text, options=wire.Options(**options))
-        return await self._repeated(
-            lambda left: self._stub.Attend(request, timeout=left, metadata=self._headers)
-        )
+        return await self._repeated(self._stub.Attend, request)
 
     async def models(self) -> wire.ListModelsResponse:
         """Return the models and the limits of the server.
@@ -124,9 +97,7 @@ class AsyncClient:
         Raises:
             TranslationError: The call failed for good.
         """
-        return await self._repeated(
-            lambda left: self._stub.ListModels(wire.ListModelsRequest(), timeout=left, metadata=self._headers)
-        )
+        return await self._repeated(self._stub.ListModels, wire.ListModelsRequest())
 
     async def close(self) -> None:
         """Close the connection; calls that are under way fail with ClientClosedError."""
@@ -142,18 +113,18 @@ class AsyncClient:
         await self.close()
 
     async def _batch(self, batch: TextBatch) -> list[wire.Translation]:
-        async def ask(left: float | None) -> list[wire.Translation]:
-            batch.take(await self._stub.BatchTranslate(batch.request(), timeout=left, metadata=self._headers))
-            return batch.answers
+        async def call(texts: TextBatch, **options: Any) -> list[wire.Translation]:
+            texts.take(await self._stub.BatchTranslate(texts.request(), **options))
+            return texts.answers
 
-        return await self._repeated(ask)
+        return await self._repeated(call, batch)
 
-    async def _repeated(self, call: Callable[[float | None], Awaitable[Answer]]) -> Answer:
+    async def _repeated(self, call: Callable[..., Awaitable[Answer]], request: Any) -> Answer:
         attempts = Attempts(self._retries, self._timeout)
         with until_closed(self._closed.is_set):
             while True:
                 try:
-                    return await call(attempts.left())
+                    return await call(request, timeout=attempts.left(), metadata=self._headers)
                 except grpc.RpcError as error:
                     pause = attempts.pause(failure(error))
                 except TranslationError as error:  # of a text in a batch

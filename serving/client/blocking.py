@@ -3,31 +3,27 @@
 from collections.abc import Callable, Iterator
 from threading import Event
 from types import TracebackType
-from typing import Self, TypeVar, Unpack, overload
+from typing import Any, Self, TypeVar, Unpack, overload
 
 import grpc
 
 from serving.client.calls import (
-    CHANNEL,
     Attempts,
     ClientClosedError,
     Options,
-    Retries,
     TextBatch,
     TranslationError,
     batches,
     failure,
     until_closed,
 )
-from serving.client.tls import File, Tls, credentials
-from serving.security.tokens import authorization
+from serving.client.connection import Connection
 from serving.v1 import translation_pb2 as wire
-from serving.v1.translation_pb2_grpc import TranslationServiceStub
 
 Answer = TypeVar("Answer")
 
 
-class Client:
+class Client(Connection):
     """A client that blocks, for any number of threads.
 
     A call that may succeed later is repeated, within `timeout` and `retries`. A list is sent in messages of
@@ -48,25 +44,7 @@ class Client:
             client.translate("Je suis étudiant.", model="fr-en").text
     """
 
-    def __init__(
-        self,
-        target: str,
-        timeout: float | None = 60.0,
-        retries: Retries = Retries(),  # noqa: B008
-        token: str | None = None,
-        tls: Tls | File | bool | None = None,
-    ) -> None:
-        self._headers = None if token is None else (("authorization", authorization(token)),)
-        secure = credentials(tls)
-        self._channel = (
-            grpc.secure_channel(target, secure, options=CHANNEL)
-            if secure
-            else grpc.insecure_channel(target, options=CHANNEL)
-        )
-        self._stub = TranslationServiceStub(self._channel)
-        self._timeout = timeout
-        self._retries = retries
-        self._closed = Event()
+    _grpc, _event = grpc, Event
 
     @overload
     def translate(self, text: str, **options: Unpack[Options]) -> wire.Translation: ...
@@ -92,10 +70,7 @@ class Client:
         if not isinstance(text, str):
             return [answer for batch in batches(text, chosen) for answer in self._batch(batch)]
         request = wire.TranslateRequest(text=text, options=chosen)
-        response = self._repeated(
-            lambda left: self._stub.Translate(request, timeout=left, metadata=self._headers)
-        )
-        return response.translation
+        return self._repeated(self._stub.Translate, request).translation
 
     def stream(self, text: str, **options: Unpack[Options]) -> Iterator[str]:
         """Yield the translation piece by piece; the call is repeated only before the first piece.
@@ -131,7 +106,7 @@ class Client:
             TranslationError: The call failed for good.
         """
         request = wire.AttendRequest(text=text, options=wire.Options(**options))
-        return self._repeated(lambda left: self._stub.Attend(request, timeout=left, metadata=self._headers))
+        return self._repeated(self._stub.Attend, request)
 
     def models(self) -> wire.ListModelsResponse:
         """Return the models and the limits of the server.
@@ -139,9 +114,7 @@ class Client:
         Raises:
             TranslationError: The call failed for good.
         """
-        return self._repeated(
-            lambda left: self._stub.ListModels(wire.ListModelsRequest(), timeout=left, metadata=self._headers)
-        )
+        return self._repeated(self._stub.ListModels, wire.ListModelsRequest())
 
     def close(self) -> None:
         """Close the connection; calls that are under way fail with ClientClosedError."""
@@ -157,18 +130,18 @@ class Client:
         self.close()
 
     def _batch(self, batch: TextBatch) -> list[wire.Translation]:
-        def ask(left: float | None) -> list[wire.Translation]:
-            batch.take(self._stub.BatchTranslate(batch.request(), timeout=left, metadata=self._headers))
-            return batch.answers
+        def call(texts: TextBatch, **options: Any) -> list[wire.Translation]:
+            texts.take(self._stub.BatchTranslate(texts.request(), **options))
+            return texts.answers
 
-        return self._repeated(ask)
+        return self._repeated(call, batch)
 
-    def _repeated(self, call: Callable[[float | None], Answer]) -> Answer:
+    def _repeated(self, call: Callable[..., Answer], request: Any) -> Answer:
         attempts = Attempts(self._retries, self._timeout)
         with until_closed(self._closed.is_set):
             while True:
                 try:
-                    return call(attempts.left())
+                    return call(request, timeout=attempts.left(), metadata=self._headers)
                 except grpc.RpcError as error:
                     pause = attempts.pause(failure(error))
                 except TranslationError as error:  # of a text in a batch

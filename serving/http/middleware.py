@@ -37,7 +37,7 @@ STATUS: Mapping[int, int] = {
     Code.UNAVAILABLE: 503,
     Code.DEADLINE_EXCEEDED: 504,
 }
-WITHOUT_TOKEN = frozenset({"/healthz"})
+OPEN_PATHS = frozenset({"/healthz"})
 ROUTES = (
     "GET /, /languages, /models, /healthz, /metrics, /openapi.json; "
     "POST /translate, /translate/stream, /attention"
@@ -110,7 +110,7 @@ def check_host(hosts: Hosts) -> Middleware:
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path in WITHOUT_TOKEN or hosts.accepts(request.headers.get("Host")):
+        if request.path in OPEN_PATHS or hosts.accepts(request.headers.get("Host")):
             return await handler(request)
         message = "unknown Host. Use the server's address, or start it with --allowed-hosts NAME."
         return failed(HTTPStatus.MISDIRECTED_REQUEST, message)
@@ -125,7 +125,7 @@ def check_token(accepts: Accepts, page: Collection[str]) -> Middleware:
         accepts: Whether the Authorization headers of a request are valid.
         page: Paths of the page, which need no token: the page sends one with its own requests.
     """
-    open_to_all = WITHOUT_TOKEN.union(page)
+    open_to_all = OPEN_PATHS.union(page)
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:

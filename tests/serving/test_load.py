@@ -27,9 +27,9 @@ def test_whenever_requests_come_and_beside_whatever_each_says_what_it_says_alone
     exported: Path, precision: str, count: int
 ) -> None:
     version, rng = open_version(exported), random.Random(8)
-    longest = version.manifest.limits.source_tokens
-    runtime = SchedulerOnnx(exported / "onnx", precision, max_length=longest)
-    sources = version.tokenizer.encode_source(TEXTS)
+    tokenizer, longest = version.tokenizer, version.manifest.limits.source_tokens
+    runtime = SchedulerOnnx(exported / "onnx", precision, tokenizer.bos_id, tokenizer.eos_id, longest)
+    sources = tokenizer.encode_source(TEXTS)
     undivided = [
         (text, row)
         for text, row in zip(TEXTS, sources, strict=True)

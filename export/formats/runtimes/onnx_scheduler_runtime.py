@@ -33,14 +33,13 @@ class SchedulerOnnx(Decoder):
     def __init__(
         self,
         directory: Path,
-        precision: str = "float32",
-        start_id: int = 2,
-        end_id: int = 3,
-        max_length: int = 1024,
-        threads: int = 1,
+        precision: str,
+        start_id: int,
+        end_id: int,
+        max_length: int,
         workers: int = 1,
         limit: AnswerLimit = ANSWER_LIMIT,
     ) -> None:
         self.name = f"onnx/scheduler {precision}"
-        make_backend = open_backend(directory, precision, start_id, threads)
+        make_backend = open_backend(directory, precision, start_id)
         super().__init__(make_backend, end_id, max_length, workers, limit=limit)

@@ -18,8 +18,8 @@ class TextOnnx:
 
     name = "onnx/text"
 
-    def __init__(self, path: Path, threads: int = 1) -> None:
-        options = session_options(threads)
+    def __init__(self, path: Path) -> None:
+        options = session_options()
         options.register_custom_ops_library(get_library_path())
         self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 

@@ -22,7 +22,7 @@ class AttentionOutputs(NamedTuple):
 
 
 def write_attention_onnx(model: TranslationModel, path: Path) -> None:
-    """source (B, S) and target (B, T), an answer with its end, both padded with 0 -> Attended.
+    """Write source (B, S) and target (B, T), both padded with 0 -> AttentionOutputs; a target has its end.
 
     Row t of decoder and cross belongs to the t-th token of the target: it is what the model looked at to say
     it, having read the start and the tokens before it.

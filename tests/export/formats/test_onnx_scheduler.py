@@ -63,7 +63,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(directory: Path, precision: str = "float32") -> SchedulerOnnx:
-    return SchedulerOnnx(directory, precision, max_length=LENGTH)
+    return SchedulerOnnx(directory, precision, START, END, LENGTH)
 
 
 @pytest.mark.parametrize(

@@ -14,18 +14,18 @@ END = 3
 def test_the_longest_come_first_and_a_batch_keeps_to_the_budget() -> None:
     rows = [[5] * length for length in (2, 9, 4, 4, 3, 30)]
     # 30 is over the budget of 12, and alone; 9 leaves no room for a second of its width; 12 // 4 = 3
-    assert list(like_lengths(rows, 12)) == [[5], [1], [2, 3, 4], [0]]
+    assert list(like_lengths(rows, 12, END)) == [[5], [1], [2, 3, 4], [0]]
 
 
 def test_rows_that_say_nothing_are_in_no_batch() -> None:
-    assert list(like_lengths([[END], [5, END], [], [END]], 100)) == [[1]]
+    assert list(like_lengths([[END], [5, END], [], [END]], 100, END)) == [[1]]
     assert list(like_lengths([[END], [7]], 100, end_id=7)) == [[0]]
-    assert list(like_lengths([], 100)) == []
+    assert list(like_lengths([], 100, END)) == []
 
 
 @given(st.lists(st.lists(st.integers(1, 9), max_size=12), max_size=30), st.integers(1, 40))
 def test_every_row_that_says_something_is_in_one_batch(rows: list[list[int]], budget: int) -> None:
-    batches = list(like_lengths(rows, budget))
+    batches = list(like_lengths(rows, budget, END))
     assert sorted(chain(*batches)) == [place for place, row in enumerate(rows) if row not in ([], [END])]
     for places in batches:
         widths = [len(rows[place]) for place in places]

@@ -247,7 +247,7 @@ def backend(kind: type[OnnxBackend], version: Path, precision: str, slots: int) 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_answers_and_scores_are_bit_for_bit_those_of_a_sentence_alone(version: Path, precision: str) -> None:
-    runtime = SchedulerOnnx(version, precision, max_length=LENGTH)
+    runtime = SchedulerOnnx(version, precision, START, END, LENGTH)
     rows = sources(300)
     alone = [runtime.translate_ids([row])[0] for row in rows]
     told = Told()
@@ -314,7 +314,7 @@ def test_beside_one_that_the_model_fails_at_the_others_are_exact(
 ) -> None:
     rows = [row for row in sources(60) if len(row) > 1]
     bad = rows[20]
-    alone = [SchedulerOnnx(version, precision, max_length=LENGTH).translate_ids([row])[0] for row in rows]
+    alone = [SchedulerOnnx(version, precision, START, END, LENGTH).translate_ids([row])[0] for row in rows]
     runtime, told = backend(kind, version, precision, 8), Told()
     runtime.bad = bad
     requests = [Request(row, min(longest_answer(len(row)), LENGTH), on_end=told) for row in rows]

@@ -162,8 +162,9 @@ def test_the_wire_has_the_answers_that_the_exported_graphs_give_to_a_sentence_al
 ) -> None:
     version = open_version(exported)
     texts = [each.source for each in version.golden]
-    alone = SchedulerOnnx(exported / "onnx", precision, max_length=version.manifest.limits.source_tokens)
-    expected = [alone.translate_ids([ids])[0] for ids in version.tokenizer.encode_source(texts)]
+    tokenizer, longest = version.tokenizer, version.manifest.limits.source_tokens
+    alone = SchedulerOnnx(exported / "onnx", precision, tokenizer.bos_id, tokenizer.eos_id, longest)
+    expected = [alone.translate_ids([ids])[0] for ids in tokenizer.encode_source(texts)]
 
     async def scenario() -> None:
         models = await asyncio.to_thread(

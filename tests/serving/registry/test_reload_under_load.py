@@ -26,9 +26,10 @@ CALLERS = 4
 def answers(directory: Path) -> dict[str, str]:
     """Of a version to its golden sentences, each alone."""
     version = open_version(directory)
-    alone = SchedulerOnnx(directory / "onnx", max_length=version.manifest.limits.source_tokens)
+    tokenizer, longest = version.tokenizer, version.manifest.limits.source_tokens
+    alone = SchedulerOnnx(directory / "onnx", "float32", tokenizer.bos_id, tokenizer.eos_id, longest)
     found = [alone.translate_ids([each.source_ids])[0].ids for each in version.golden]
-    texts = version.tokenizer.decode_target(found)
+    texts = tokenizer.decode_target(found)
     return {each.source: text for each, text in zip(version.golden, texts, strict=True)}
 
 
