@@ -43,7 +43,8 @@ class Popen(subprocess.Popen[Any]):
         program, *command = map(os.fspath, args)
         environment = dict(os.environ if env is None else env)
         own = executable or preexec_fn or pass_fds or shell or group != -1 or program != sys.executable
-        if own or not _server().is_as(environment):
+        threads = environment.get("KERAS_BACKEND", "tensorflow") != "tensorflow"  # other backends start some
+        if own or threads or not _server().is_as(environment):
             super()._execute_child(args, executable, *rest)  # type: ignore[misc]
             return
         files = [given if given != -1 else own for own, given in enumerate((p2cread, c2pwrite, errwrite))]
@@ -93,8 +94,8 @@ class _Server:
             )
 
     def is_as(self, environment: Mapping[str, str]) -> bool:
-        """Whether imports in this environment are the same as there. Other backends start threads."""
-        return _fixed(environment) == self._fixed and self._fixed.get("KERAS_BACKEND") in (None, "tensorflow")
+        """Whether imports in this environment are the same as there."""
+        return _fixed(environment) == self._fixed
 
     def start(
         self, command: list[str], directory: str, environment: dict[str, str], session: bool, files: list[int]

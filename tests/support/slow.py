@@ -18,6 +18,7 @@ IMPORTS = (
     "subprocess",
     "export.formats.writers",
     "tests.support.deploy",
+    "tests.support.fork_server",
     "tests.support.keras_exports",
     "tests.support.serving.serve_process",
     "tests.support.versions",
