@@ -34,33 +34,25 @@ class Limits:
 
     def check_text(self, text: str) -> None:
         """Check a text before anything is done with it."""
-        if len(text) > self.characters:
-            raise InvalidError(
-                "text", f"text has {len(text):,} characters; the limit is {self.characters:,}. {SPLIT}"
-            )
+        _check("text", len(text), "characters", self.characters)
 
     def check_tokens(self, tokens: int, parts: int, queue: int) -> None:
         """Check a text that is divided; all of its parts must have room in the queue of an engine."""
-        if tokens > self.tokens:
-            raise InvalidError("text", f"text has {tokens:,} tokens; the limit is {self.tokens:,}. {SPLIT}")
-        if parts > queue:
-            raise InvalidError("text", f"text has {parts:,} sentences; the limit is {queue:,}. {SPLIT}")
+        _check("text", tokens, "tokens", self.tokens)
+        _check("text", parts, "sentences", queue)
 
     def check_segments(self, segments: int) -> None:
         """Check the number of texts of a batch."""
-        if segments > self.segments:
-            raise InvalidError(
-                "texts",
-                f"texts has {segments:,} items; the limit is {self.segments:,}. Send several batches.",
-            )
+        _check("texts", segments, "items", self.segments, "Send several batches.")
 
     def check_weights(self, size: int) -> None:
         """Check the bytes of all attention weights of an answer."""
-        if size > self.message_bytes:
-            raise InvalidError(
-                "text",
-                f"the attention of text has {size:,} bytes; the limit is {self.message_bytes:,}. {SPLIT}",
-            )
+        _check("text", size, "bytes of attention weights", self.message_bytes)
+
+
+def _check(field: str, number: int, unit: str, limit: int, remedy: str = SPLIT) -> None:
+    if number > limit:
+        raise InvalidError(field, f"{field} has {number:,} {unit}; the limit is {limit:,}. {remedy}")
 
 
 def check_name(field: str, name: str, kind: str) -> None:

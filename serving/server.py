@@ -134,19 +134,16 @@ class Server:
         from serving.http.application import application  # noqa: PLC0415 (the library, when it is needed)
         from serving.http.hosts import Hosts  # noqa: PLC0415
         from serving.http.listener import Site  # noqa: PLC0415
+        from serving.http.routes import ServerParts  # noqa: PLC0415
 
         security = self._security
         accepts = None if security.tokens is None else security.tokens.accepts
         tls = None if security.certificates is None else security.certificates.ssl_context()
-        routes = (
-            self._service,
-            self._gate,
-            self._metrics,
-            self._limits,
-            self._intake,
-            lambda: self._healthy,
+        parts = ServerParts(
+            self._service, self._gate, self._metrics, self._limits, self._intake, lambda: self._healthy
         )
-        self._http = Site(application(*routes, Hosts(host, allowed_hosts), accepts), self._max_connections)
+        made = application(parts, Hosts(host, allowed_hosts), accepts)
+        self._http = Site(made, self._max_connections)
         return await self._http.start(host, port, tls)
 
     async def open(self, models: Registry) -> None:

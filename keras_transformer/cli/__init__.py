@@ -8,8 +8,8 @@ is success, 1 failure, 2 wrong usage, 130 an interrupt.
 import argparse
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from keyword import iskeyword
 from pathlib import Path
@@ -39,6 +39,15 @@ VERBS = {
 
 class CommandError(Exception):
     """A failure that the user can correct; the message says how. The command ends with exit status 1."""
+
+
+@contextmanager
+def failures(*kinds: type[Exception], end: str = "") -> Iterator[None]:
+    """Raise CommandError for an error of these kinds inside, with its message and this end."""
+    try:
+        yield
+    except kinds as error:
+        raise CommandError(f"{error}{end}") from error
 
 
 class _VerbList(argparse.HelpFormatter):

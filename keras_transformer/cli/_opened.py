@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._answers import Form, Translate, answers
 from keras_transformer.cli._interrupts import interruptible
 from keras_transformer.cli._nearby import is_model_file, is_run, is_version, refuse_if_another_is_near
@@ -86,10 +86,8 @@ def open_exported(path: Path) -> "Version":
     """
     from export.artifact.manifest import VersionError, open_version
 
-    try:
+    with failures(VersionError):
         return open_version(path)
-    except VersionError as error:
-        raise CommandError(str(error)) from error
 
 
 def _trained(arguments: argparse.Namespace) -> Opened:
@@ -114,11 +112,8 @@ def _exported(arguments: argparse.Namespace) -> Opened:
     if name.format == "saved_model":
         print("Loading TensorFlow ...", file=sys.stderr, flush=True)
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    try:
-        with interruptible(), native_logs_held_back():
-            translator = Translator(version, name)
-    except LibraryError as error:
-        raise CommandError(f"{error}.") from error
+    with failures(LibraryError, end="."), interruptible(), native_logs_held_back():
+        translator = Translator(version, name)
     lengths = Lengths(**asdict(version.manifest.lengths))
     form = _scored if arguments.scores else _text
     language = arguments.target_language

@@ -13,7 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._lines import read_lines, write_lines
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.visible import visible
@@ -65,12 +65,10 @@ def run(arguments: argparse.Namespace) -> None:
     from keras_transformer.viz.heads import Choice, heads_of
 
     choice = Choice(arguments.kind, arguments.layer, arguments.head)
-    try:
+    with failures(ValueError):
         heads = heads_of(model, text, arguments.target)
         is_page = arguments.output.suffix == ".html"
         content = attention_page(heads, choice).encode() if is_page else attention_png(heads, choice)
-    except ValueError as error:
-        raise CommandError(str(error)) from error
     for notice in heads.notices:
         print(visible(f"notice: {notice}"), file=sys.stderr)
     write_whole(arguments.output, content)

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._models import check_model, configure_search, load_model, search_options
 from keras_transformer.files import check_writable
 from keras_transformer.text.corpus import STANDARD_INPUT
@@ -74,23 +74,19 @@ def run(arguments: argparse.Namespace) -> None:
         )
     texts = [path for path, is_model in systems if not is_model]
     _check(arguments, texts, [path for path, is_model in systems if is_model])
-    try:
+    with failures(CorpusError):
         columns, references = _read(
             [*([arguments.source] if arguments.source else []), *texts], arguments.reference
         )
-    except CorpusError as error:
-        raise CommandError(str(error)) from error
     sources = columns.pop(0) if arguments.source else None
     models = [load_model(path) if is_model else None for path, is_model in systems]
-    try:
+    with failures(ValueError):
         translated = [
             columns.pop(0) if model is None or sources is None else _translate(model, sources, arguments)
             for model in models
         ]
         arguments.tokenize = arguments.tokenize or _tokenization(models)
         _evaluate(arguments, sources, references, translated, [str(path) for path, _ in systems])
-    except ValueError as error:
-        raise CommandError(str(error)) from error
 
 
 def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path]) -> None:

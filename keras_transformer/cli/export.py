@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._interrupts import raise_interrupt
 from keras_transformer.cli._lines import read_lines
 from keras_transformer.cli._models import at_least_one, check_model, load_model
@@ -108,10 +108,8 @@ def _request(arguments: argparse.Namespace) -> "ExportRequest":
         )
     except ValueError as error:
         arguments.usage_error(str(error))
-    try:
+    with failures(LibraryError, end="."):
         request.check_libraries()
-    except LibraryError as error:
-        raise CommandError(f"{error}.") from error
     return request
 
 
@@ -120,7 +118,7 @@ def _sentences(arguments: argparse.Namespace, valid: Path) -> "Iterator[SourceSe
     from keras_transformer.text.corpus import CorpusError, read_parallel
     from keras_transformer.training.run_directory import Run, RunError
 
-    try:
+    with failures(CorpusError, RunError):
         if arguments.golden is None:
             pairs = Run(valid.parent).read_pairs(valid.name)
         elif arguments.golden_reference is None:
@@ -129,8 +127,6 @@ def _sentences(arguments: argparse.Namespace, valid: Path) -> "Iterator[SourceSe
         else:
             pairs = read_parallel([arguments.golden], [arguments.golden_reference])
         yield from (SourceSentence(*pair) for pair in pairs)
-    except (CorpusError, RunError) as error:
-        raise CommandError(str(error)) from error
 
 
 def _export(
@@ -146,7 +142,7 @@ def _export(
     if tokenizer is None:
         raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
     module = load("export.exporter")
-    try:
+    with failures(ValueError, end="."):
         version = module.export_version(
             model,
             arguments.output,
@@ -155,8 +151,6 @@ def _export(
             _origin(arguments.model, model.lengths),
             _report,
         )
-    except ValueError as error:
-        raise CommandError(f"{error}.") from error
     size = sum(file.bytes for file in version.manifest.files.values())
     print(visible(f"exported: {arguments.output}, {size / 1e6:.1f} MB"))
     print(visible(f"next:     keras-transformer verify {arguments.output}"))

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._nearby import is_model_file, is_run, is_version, refuse_if_another_is_near
 from keras_transformer.text.visible import visible
 
@@ -33,10 +33,8 @@ def run(arguments: argparse.Namespace) -> None:
     refuse_if_another_is_near(arguments.model, is_run, is_model_file, is_version)
     if not arguments.model.exists():
         raise CommandError(f"{arguments.model} does not exist: name a run directory or a .keras file.")
-    try:
+    with failures(ValueError):  # what is no run or no model, and what is damaged
         summary = (version_facts if looks_exported(arguments.model) else facts)(arguments.model)
-    except ValueError as error:  # what is no run or no model, and what is damaged
-        raise CommandError(str(error)) from error
     if arguments.json:
         print(visible(json.dumps({"model": str(arguments.model), **summary}, ensure_ascii=False)))
     else:

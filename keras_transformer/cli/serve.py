@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._models import at_least_one
 from keras_transformer.cli._nearby import is_root, is_version, refuse_if_another_is_near
 from keras_transformer.text.visible import visible
@@ -215,11 +215,9 @@ def run(arguments: argparse.Namespace) -> None:
     limits = _from_options(Limits, arguments)
     listening = _from_options(Listening, arguments, security=_security(arguments))
     note = _report if arguments.log_format == "text" else logging.getLogger("serving").info
-    try:
+    with failures(ModelError, TracesError, end="."):
         served = serve(arguments.directory, settings, limits, listening, _print, note, arguments.watch)
         finished = asyncio.run(served)
-    except (ModelError, TracesError) as error:
-        raise CommandError(f"{error}.") from error
     if not finished:
         raise CommandError(
             f"some requests were not finished within {arguments.grace:g} s, and were cut off: "
@@ -248,10 +246,8 @@ def _security(arguments: argparse.Namespace) -> "Security":
         arguments.usage_error(f"--tls-certificate and --tls-key go together; got {certificate or key} alone")
     if client_ca is not None and certificate is None:
         arguments.usage_error(f"--tls-client-ca needs --tls-certificate and --tls-key; got {client_ca} alone")
-    try:
+    with failures(UnusableError, end="."):
         return Security.of(certificate, key, client_ca, arguments.token_file)
-    except UnusableError as error:
-        raise CommandError(f"{error}.") from error
 
 
 def _print(line: str) -> None:

@@ -15,7 +15,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._loading import load
 from keras_transformer.text.visible import visible
 
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> None:
     from keras_transformer.training.run_directory import Run, RunError
 
     directory = Run(arguments.run)
-    try:
+    with failures(RunError):
         if arguments.resume:
             _refuse_options(arguments)
         with directory.lock() if arguments.resume else directory.begin(_about(arguments)):
@@ -123,8 +123,6 @@ def run(arguments: argparse.Namespace) -> None:
             recipe = _recipe(directory)
             _report("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
             _train(directory, recipe)
-    except RunError as error:
-        raise CommandError(str(error)) from error
 
 
 def _recipe(directory: Any) -> Any:
@@ -140,14 +138,10 @@ def _train(directory: Any, recipe: Any) -> None:
     from keras_transformer.training.checkpoint import CheckpointError
 
     trainer = load("keras_transformer.training.trainer")
-    try:
+    with failures(ValueError):  # a tokenizer or tokens that are no longer what was written
         prepared = trainer.Trainer(directory, recipe)
-    except ValueError as error:  # a tokenizer or tokens that are no longer what was written
-        raise CommandError(str(error)) from error
-    try:
+    with failures(trainer.TrainingError, CheckpointError):
         best = prepared.train()
-    except (trainer.TrainingError, CheckpointError) as error:
-        raise CommandError(str(error)) from error
     done = f"best model: {directory.model}, step {best['step']:,}, held-out BLEU {best['bleu']:.2f}"
     next_step = f"next:       echo ... | keras-transformer translate {directory.path}"
     print(visible(f"{done}\ncurves:     {directory.curves}\n{next_step}"))

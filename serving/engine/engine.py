@@ -50,11 +50,6 @@ class Counts:
     first_token_seconds: Histogram = field(default_factory=lambda: Histogram(WAITS))
     step_seconds: Histogram = field(default_factory=lambda: Histogram(STEPS))
 
-    @property
-    def requests(self) -> int:
-        """Number of requests that have ended."""
-        return self.ends.total()
-
 
 class Engine:
     """A backend, its batch and the queue before it. `submit`, `cancel` and `stop` may come from any thread.

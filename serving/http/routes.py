@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +27,32 @@ SECONDS = 60.0  # that a request may take once its body is there
 OPENAPI = (Path(__file__).parent / "openapi.json").read_text("utf-8")
 
 
+@dataclass(frozen=True)
+class ServerParts:
+    """The parts of the server that the routes use.
+
+    Attributes:
+        service: What answers.
+        gate: What every call passes before.
+        metrics: What /metrics returns.
+        limits: Limits of a request.
+        intake: Bounds the bodies that arrive at the same time.
+        healthy: Whether the server is healthy.
+    """
+
+    service: TranslationService
+    gate: Gate
+    metrics: Metrics
+    limits: Limits
+    intake: Intake
+    healthy: Callable[[], bool]
+
+
 class Routes:
     """Requests pass the gate. Health, metrics and openapi.json do not, since they must not wait."""
 
-    def __init__(
-        self,
-        service: TranslationService,
-        gate: Gate,
-        metrics: Metrics,
-        limits: Limits,
-        intake: Intake,
-        healthy: Callable[[], bool],
-    ) -> None:
-        self._service = service
-        self._gate = gate
-        self._metrics = metrics
-        self._limits = limits
-        self._intake = intake
-        self._healthy = healthy
+    def __init__(self, parts: ServerParts) -> None:
+        self._server = parts
 
     def table(self) -> list[web.RouteDef]:
         """Return the routes; those of the page are in serving.http.static_page."""
@@ -61,23 +70,23 @@ class Routes:
     async def languages(self, request: web.Request) -> web.Response:
         """Answer GET /languages, as LibreTranslate does."""
         async with self._call(request, "ListModels"):
-            return _json(languages(self._service.models))
+            return _json(languages(self._server.service.models))
 
     async def models(self, request: web.Request) -> web.Response:
         """Answer GET /models: ListModels, with corpus and examples of each version."""
         async with self._call(request, "ListModels") as context:
-            found = await self._service.list_models(wire.ListModelsRequest(), context)
-            return _json(serializers.models(found, self._service.models))
+            found = await self._server.service.list_models(wire.ListModelsRequest(), context)
+            return _json(serializers.models(found, self._server.service.models))
 
     async def health(self, request: web.Request) -> web.Response:
         """Answer GET /healthz, as grpc.health.v1 does."""
-        if self._healthy():
+        if self._server.healthy():
             return _json({"status": "serving"})
         return _json({"status": "not serving"}, status=503)
 
     async def metrics(self, request: web.Request) -> web.Response:
         """Answer GET /metrics, in the text format of Prometheus."""
-        return web.Response(body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+        return web.Response(body=self._server.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
     async def openapi(self, request: web.Request) -> web.Response:
         """Answer GET /openapi.json: the description of all routes."""
@@ -85,30 +94,32 @@ class Routes:
 
     async def translate(self, request: web.Request) -> web.Response:
         """Answer POST /translate, as LibreTranslate does: all texts, or the first error."""
-        content = await read_body(request, (JSON, FORM), self._intake)
+        content = await read_body(request, (JSON, FORM), self._server.intake)
         async with self._call(request, "Translate") as context:
-            parsed = await parse(content, request.content_type, self._limits)
+            parsed = await parse(content, request.content_type, self._server.limits)
             options = self._options(parsed)
             if not parsed.several:
                 message = wire.TranslateRequest(text=parsed.text, options=options)
                 return _json(
-                    serializers.translated((await self._service.translate(message, context)).translation)
+                    serializers.translated(
+                        (await self._server.service.translate(message, context)).translation
+                    )
                 )
             context.method = "BatchTranslate"
             batch = wire.BatchTranslateRequest(texts=parsed.texts, options=options)
-            found = await self._service.batch_translate(batch, context)
+            found = await self._server.service.batch_translate(batch, context)
             texts = [_text(place, segment) for place, segment in enumerate(found.segments)]
             return _json({"translatedText": texts, "model": options.model, "version": options.version})
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         """Answer POST /translate/stream with server-sent events; an error before the first is a status."""
-        content = await read_body(request, (JSON,), self._intake)
+        content = await read_body(request, (JSON,), self._server.intake)
         events = Events(request)
         try:
             async with self._call(request, "StreamTranslate") as context:
-                parsed = await parse(content, request.content_type, self._limits)
+                parsed = await parse(content, request.content_type, self._server.limits)
                 message = wire.StreamTranslateRequest(text=parsed.text, options=self._options(parsed))
-                async with aclosing(self._service.stream_translate(message, context)) as answers:
+                async with aclosing(self._server.service.stream_translate(message, context)) as answers:
                     async for each in answers:
                         if each.text:
                             await events.send("piece", {"text": each.text})
@@ -122,22 +133,24 @@ class Routes:
 
     async def attention(self, request: web.Request) -> web.Response:
         """Answer POST /attention: all attention weights behind one translation."""
-        content = await read_body(request, (JSON,), self._intake)
+        content = await read_body(request, (JSON,), self._server.intake)
         async with self._call(request, "Attend") as context:
-            parsed = await parse(content, request.content_type, self._limits)
+            parsed = await parse(content, request.content_type, self._server.limits)
             message = wire.AttendRequest(text=parsed.text, options=self._options(parsed))
-            found = await self._service.attend(message, context)
+            found = await self._server.service.attend(message, context)
             text = await asyncio.to_thread(serializers.attended, found)
             return web.Response(text=text, content_type=JSON)
 
     @asynccontextmanager
     async def _call(self, request: web.Request, method: str) -> AsyncIterator[CallContext]:
-        with self._gate.call(method, "http", SECONDS, request.headers.items()) as context:
+        with self._server.gate.call(method, "http", SECONDS, request.headers.items()) as context:
             async with asyncio.timeout(SECONDS):
                 yield context
 
     def _options(self, parsed: TextRequest) -> wire.Options:
-        model = choose(self._service.models, parsed.source, parsed.target, parsed.model, parsed.version)
+        model = choose(
+            self._server.service.models, parsed.source, parsed.target, parsed.model, parsed.version
+        )
         return wire.Options(model=model.name, version=model.version)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from keras_transformer.text.visible import visible_line
 
-LEVELS = ("debug", "info", "warning", "error")
 DEFAULT_LEVEL = {"text": "warning", "json": "info"}  # info has a line for each request
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 

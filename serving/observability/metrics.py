@@ -17,6 +17,8 @@ from serving.registry.served_version import ServedVersion
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
+Value = Callable[[ServedVersion], float]
+
 _VERSION = ("model", "version")
 
 
@@ -113,19 +115,17 @@ class _Versions(Collector):
         )
 
 
-def _gauge(
-    name: str, meaning: str, serving: list[ServedVersion], value: Callable[[ServedVersion], float]
-) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
-    for model in serving:
-        family.add_metric(_labels(model), value(model))
-    return family
+def _gauge(name: str, meaning: str, serving: list[ServedVersion], value: Value) -> Metric:
+    return _valued(GaugeMetricFamily(f"translation_{name}", meaning, labels=_VERSION), serving, value)
 
 
-def _count(
-    name: str, meaning: str, serving: list[ServedVersion], value: Callable[[ServedVersion], float]
-) -> CounterMetricFamily:
-    family = CounterMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
+def _count(name: str, meaning: str, serving: list[ServedVersion], value: Value) -> Metric:
+    return _valued(CounterMetricFamily(f"translation_{name}", meaning, labels=_VERSION), serving, value)
+
+
+def _valued(
+    family: GaugeMetricFamily | CounterMetricFamily, serving: list[ServedVersion], value: Value
+) -> Metric:
     for model in serving:
         family.add_metric(_labels(model), value(model))
     return family
