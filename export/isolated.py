@@ -45,11 +45,7 @@ class Reply(NamedTuple):
 
 
 def ask(
-    name: RuntimeName,
-    directory: Path,
-    max_length: int,
-    rows: Sequence[Sequence[int]],
-    texts: Sequence[str],
+    name: RuntimeName, directory: Path, max_length: int, rows: Sequence[Sequence[int]], texts: Sequence[str]
 ) -> Reply:
     """Translate in a process of its own, which ends with this call however it ends.
 

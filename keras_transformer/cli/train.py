@@ -59,11 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="continue the run in DIR where it stands")
     corpus = parser.add_argument_group("corpus")
     corpus.add_argument(
-        "--source",
-        type=Path,
-        nargs="+",
-        metavar="F",
-        help="source text, one sentence per line; may be .gz",
+        "--source", type=Path, nargs="+", metavar="F", help="source text, one sentence per line; may be .gz"
     )
     corpus.add_argument(
         "--target", type=Path, nargs="+", metavar="F", help="translation of the source text, line by line"

@@ -30,13 +30,7 @@ class SchedulerOnnx(Decoder):
     """Decodes greedily with the graphs of a version directory."""
 
     def __init__(
-        self,
-        directory: Path,
-        precision: str,
-        start_id: int,
-        end_id: int,
-        max_length: int,
-        workers: int = 1,
+        self, directory: Path, precision: str, start_id: int, end_id: int, max_length: int, workers: int = 1
     ) -> None:
         self.name = f"onnx/scheduler {precision}"
         super().__init__(open_backend(directory, precision, start_id), end_id, max_length, workers)
