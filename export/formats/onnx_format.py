@@ -98,12 +98,7 @@ ONNX_FORMAT = Format(
     name="onnx",
     directory=ONNX,
     files={
-        "float32": (
-            "onnx/translate.onnx",
-            "onnx/encoder.onnx",
-            "onnx/decoder.onnx",
-            "onnx/attention.onnx",
-        ),
+        "float32": ("onnx/translate.onnx", "onnx/encoder.onnx", "onnx/decoder.onnx", "onnx/attention.onnx"),
         "int8": ("onnx/encoder.int8.onnx", "onnx/decoder.int8.onnx"),
     },
     libraries=("onnx", "tf2onnx", "onnxruntime"),

@@ -50,6 +50,11 @@ def failures(*kinds: type[Exception], end: str = "") -> Iterator[None]:
         raise CommandError(f"{error}{end}") from error
 
 
+def report(line: str) -> None:
+    """Print a line of progress to stderr."""
+    print(visible(line), file=sys.stderr, flush=True)
+
+
 class _VerbList(argparse.HelpFormatter):
     """The layout of the list of verbs: argparse measures their names without the indent of the list."""
 

@@ -10,10 +10,9 @@ examples:
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-from keras_transformer.cli import CommandError, failures
+from keras_transformer.cli import CommandError, failures, report
 from keras_transformer.cli._lines import read_lines, write_lines
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.visible import visible
@@ -70,7 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
         is_page = arguments.output.suffix == ".html"
         content = attention_page(heads, choice).encode() if is_page else attention_png(heads, choice)
     for notice in heads.notices:
-        print(visible(f"notice: {notice}"), file=sys.stderr)
+        report(f"notice: {notice}")
     write_whole(arguments.output, content)
     if arguments.target is None:
         write_lines([f"translation: {heads.translation}"])

@@ -8,12 +8,11 @@ examples:
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keras_transformer.cli import CommandError, failures
+from keras_transformer.cli import CommandError, failures, report
 from keras_transformer.cli._interrupts import raise_interrupt
 from keras_transformer.cli._lines import read_lines
 from keras_transformer.cli._models import at_least_one, check_model, load_model
@@ -171,4 +170,4 @@ def _origin(path: Path, lengths: "Lengths") -> "Origin":
 
 def _report(line: str) -> None:
     raise_interrupt()  # Keras and TensorFlow swallow some while they trace
-    print(visible(line), file=sys.stderr, flush=True)
+    report(line)

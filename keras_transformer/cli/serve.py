@@ -16,14 +16,13 @@ import argparse
 import logging
 import os
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_transformer.cli import CommandError, failures
+from keras_transformer.cli import CommandError, failures, report
 from keras_transformer.cli._models import at_least_one
 from keras_transformer.cli._nearby import is_root, is_version, refuse_if_another_is_near
 from keras_transformer.text.visible import visible
@@ -214,7 +213,7 @@ def run(arguments: argparse.Namespace) -> None:
         os.environ.setdefault(f"TF_NUM_{pool}OP_THREADS", str(arguments.threads))
     limits = _from_options(Limits, arguments)
     listening = _from_options(Listening, arguments, security=_security(arguments))
-    note = _report if arguments.log_format == "text" else logging.getLogger("serving").info
+    note = report if arguments.log_format == "text" else logging.getLogger("serving").info
     with failures(ModelError, TracesError, end="."):
         served = serve(arguments.directory, settings, limits, listening, _print, note, arguments.watch)
         finished = asyncio.run(served)
@@ -252,10 +251,6 @@ def _security(arguments: argparse.Namespace) -> "Security":
 
 def _print(line: str) -> None:
     print(visible(line), flush=True)
-
-
-def _report(line: str) -> None:
-    print(visible(line), file=sys.stderr, flush=True)
 
 
 def _from_options(kind: Any, arguments: argparse.Namespace, **others: Any) -> Any:

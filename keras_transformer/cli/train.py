@@ -15,7 +15,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.cli import CommandError, failures
+from keras_transformer.cli import CommandError, failures, report
 from keras_transformer.cli._loading import load
 from keras_transformer.text.visible import visible
 
@@ -59,11 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="continue the run in DIR where it stands")
     corpus = parser.add_argument_group("corpus")
     corpus.add_argument(
-        "--source",
-        type=Path,
-        nargs="+",
-        metavar="F",
-        help="source text, one sentence per line; may be .gz",
+        "--source", type=Path, nargs="+", metavar="F", help="source text, one sentence per line; may be .gz"
     )
     corpus.add_argument(
         "--target", type=Path, nargs="+", metavar="F", help="translation of the source text, line by line"
@@ -121,7 +117,7 @@ def run(arguments: argparse.Namespace) -> None:
             if not (directory.path / "recipe.json").exists():
                 _prepare(directory, about, resumed=arguments.resume)
             recipe = _recipe(directory)
-            _report("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
+            report("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
             _train(directory, recipe)
 
 
@@ -217,13 +213,9 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
     try:
         training, valid = corpus.read()
         defaults = {"precision": fastest_precision(), **corpus.recipe_defaults()}
-        prepare(directory, about, training, valid, corpus.rules(), about["recipe"], _report, defaults)
+        prepare(directory, about, training, valid, corpus.rules(), about["recipe"], report, defaults)
     except ValueError as error:  # a corpus, a rule, a vocabulary: each says what it needs
         raise CommandError(f"{error}. {remedy}" if remedy else str(error)) from error
 
 
 LARGE = 10**9  # pairs: settings that no corpus allows are refused before a corpus is read
-
-
-def _report(line: str) -> None:
-    print(visible(line), file=sys.stderr, flush=True)

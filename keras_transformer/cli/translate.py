@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from keras_transformer.cli import report
 from keras_transformer.cli._answers import Form, Translate, configure_answers
 from keras_transformer.cli._lines import LineReader, interrupt_held_back, write_line
 from keras_transformer.cli._opened import Opened, opened
@@ -169,9 +170,9 @@ class Progress:
         if kind is BrokenPipeError:
             return
         if self._done > (1 if kind is None else 0):
-            _report(self._rate() if kind is None else f"{_counted(self._done, 'line')} done")
+            report(self._rate() if kind is None else f"{_counted(self._done, 'line')} done")
         if self._divided:
-            _report(
+            report(
                 f"{_counted(self._divided, 'sentence')} longer than the {self._max_tokens} tokens "
                 "that the model learned from: translated in pieces"
             )
@@ -180,10 +181,6 @@ class Progress:
         seconds = self.bar.format_dict["elapsed"]
         rate = self._done / seconds if seconds else 0.0
         return f"{_counted(self._done, 'line')}, {seconds:.1f} s, {rate:,.0f} lines/s"
-
-
-def _report(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -8,12 +8,11 @@ examples:
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli import CommandError, report
 from keras_transformer.cli._nearby import is_version, refuse_if_another_is_near
 from keras_transformer.text.visible import visible
 
@@ -39,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     refuse_if_another_is_near(arguments.directory, is_version)
     version = open_exported(arguments.directory)
-    result = certificate(version, _report)
+    result = certificate(version, report)
     print(visible(_object(version, result) if arguments.json else _table(version, result)))
     if result.broken:
         raise CommandError(f"{arguments.directory} breaks its promise: {'; '.join(result.broken)}.")
@@ -89,7 +88,3 @@ def _difference(difference: "Difference") -> str:
         f"  {verdict}, {difference.runtime}, margin {difference.margin:.1e}: {difference.source!r}\n"
         f"    model:   {difference.expected!r}\n    runtime: {difference.answered!r}"
     )
-
-
-def _report(line: str) -> None:
-    print(visible(line), file=sys.stderr, flush=True)

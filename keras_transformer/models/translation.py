@@ -244,11 +244,7 @@ class TranslationModel(keras.Model):
         memory, encoder = self._encode(source)
         x = self.embedding_dropout(self.positions(self.target_embedding(target)))
         decoded, decoder, cross = self.decoder(
-            x,
-            memory,
-            inputs_mask=_real(target),
-            memory_mask=_real(source),
-            return_attention_scores=True,
+            x, memory, inputs_mask=_real(target), memory_mask=_real(source), return_attention_scores=True
         )
         return self.projection()(decoded, reverse=True), AttentionWeights(encoder, decoder, cross)
 

@@ -250,11 +250,7 @@ DEEDS = (
     *deeds(
         "faire",
         "do",
-        words(
-            "la vaisselle = the dishes",
-            "les courses = the shopping",
-            "{mes} devoirs = {my} homework",
-        ),
+        words("la vaisselle = the dishes", "les courses = the shopping", "{mes} devoirs = {my} homework"),
     ),
     *deeds(
         "parler",

@@ -202,6 +202,7 @@ def test_on_a_full_disk_nothing_is_left(
 
 
 def test_a_model_without_a_tokenizer_is_written_with_the_ids_that_all_have(tmp_path: Path) -> None:
+    keras.utils.set_random_seed(1)
     model = TranslationModel(Network(1, 1, 8, 8, 2, max_length=20), 30)
     model.build()
     write_translate_onnx(model, tmp_path / "translate.onnx")
