@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import onnx
 import onnxruntime
