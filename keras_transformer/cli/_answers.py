@@ -31,7 +31,7 @@ def configure_answers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target-language",
         metavar="CODE",
-        help="language to translate into, of an imported model that has several; `info` lists them",
+        help="language to translate into, of an imported model that has several; info lists them",
     )
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--scores", action="store_true", help="print the score and a tab before each line")
