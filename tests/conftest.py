@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["OMP_NUM_THREADS"] = "1"  # as `make test` has it; tests.support.fork_server needs it
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests ask ONNX Runtime without any code of ours between
 hypothesis.settings.register_profile("untimed", deadline=None)  # no timing decides a test
 hypothesis.settings.load_profile("untimed")

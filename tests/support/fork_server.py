@@ -2,8 +2,9 @@
 
 `Popen` and `run` replace those of `subprocess` for `[sys.executable, "-m" | "-c" | script, ...]` and save the
 two to three seconds of the imports. Pipes, directory, environment, session, signals and exit status are as of
-a new process. What cannot be a fork, as its environment has another backend of Keras, is started. Tests of
-the start itself or of what is imported use `subprocess`; all forks have the same hashes of strings.
+a new process. What cannot be a fork is started: another backend of Keras, or anything where OMP_NUM_THREADS
+is not 1. Tests of the start itself or of what is imported use `subprocess`; all forks have the same hashes of
+strings.
 """
 
 import atexit
@@ -44,6 +45,7 @@ class Popen(subprocess.Popen[Any]):
         environment = dict(os.environ if env is None else env)
         own = executable or preexec_fn or pass_fds or shell or group != -1 or program != sys.executable
         threads = environment.get("KERAS_BACKEND", "tensorflow") != "tensorflow"  # other backends start some
+        threads |= os.environ.get("OMP_NUM_THREADS") != "1"  # without it, OpenBLAS starts one for each core
         if own or threads or not _server().is_as(environment):
             super()._execute_child(args, executable, *rest)  # type: ignore[misc]
             return
