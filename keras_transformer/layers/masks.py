@@ -35,15 +35,17 @@ def causal_between(target: int | Tensor, source: int | Tensor) -> Tensor:
 
 
 def boolean(mask: Tensor) -> Tensor:
-    """The mask as booleans. Floats other than 0 and 1 are refused: elsewhere they are added to the scores.
+    """The mask as booleans. Numbers other than 0 and 1 are refused: elsewhere they are added to the scores.
 
     Raises:
-        ValueError: If the mask has floats that are not 0 or 1, or not known yet.
+        ValueError: If the mask has numbers that are not 0 or 1, or floats that are not known yet.
     """
-    if not keras.backend.is_float_dtype(mask.dtype):
-        return ops.cast(mask, "bool")
+    if keras.backend.standardize_dtype(mask.dtype) == "bool":
+        return mask
     values = known(mask)
-    if values is None and not in_symbolic_scope():  # where Keras asks for shapes, it passes floats for all
+    if (
+        values is None and keras.backend.is_float_dtype(mask.dtype) and not in_symbolic_scope()
+    ):  # where Keras asks for shapes, it passes floats for all
         _refuse_floats(mask)
     if values is not None and not ((values == 0) | (values == 1)).all():
         other = values[(values != 0) & (values != 1)][0]

@@ -1,5 +1,6 @@
 """Versions on the disk: NAME/VERSION directories, the pins beside them, and how they are opened."""
 
+import errno
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,12 @@ _logger = logging.getLogger(__name__)
 PIN = "default"  # NAME/default holds the number of the version that should be the default
 PIN_BYTES = 64  # that are read of it
 NUMBERS = 2**64  # versions are below it, as the wire has 64 bits
+NO_MODEL = (  # why an entry of the root holds no versions: a file, gone by now, not ours, a link to itself
+    errno.ENOTDIR,
+    errno.ENOENT,
+    errno.EACCES,
+    errno.ELOOP,
+)
 
 Stamp = tuple[tuple[str, int, int, int], ...]
 
@@ -81,8 +88,9 @@ def scan(root: Path) -> Scan:
                     result.pins[folder.name] = _text(path)
                 elif _counts(path.name) and path.is_dir():
                     result.problems.append(_too_large(f"{folder.name}/{path.name}"))
-        except (NotADirectoryError, FileNotFoundError, PermissionError):
-            continue  # a file, or gone by now, or not ours, as lost+found
+        except OSError as error:
+            if error.errno not in NO_MODEL:
+                raise
     result.versions.sort(key=lambda location: (location.name, location.version))
     return result
 

@@ -88,6 +88,17 @@ def test_a_mask_that_is_added_to_the_scores_is_refused(call):
         call(ADDED)
 
 
+def test_a_mask_of_integers_that_is_added_to_the_scores_is_refused():
+    with pytest.raises(ValueError, match=r"False \(or 0\) where not; got -1000000000\. .*mask == 0"):
+        MultiHeadSelfAttention(2)(X, attention_mask=ADDED.astype("int32"))
+
+
+def test_integers_of_0_and_1_are_a_mask():
+    layer = MultiHeadSelfAttention(2)
+    found, expected = (layer(X, attention_mask=(ADDED == 0).astype(kind)) for kind in ("int32", "bool"))
+    np.testing.assert_array_equal(*(ops.convert_to_numpy(one) for one in (found, expected)))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "mixed_float16"])
 def test_floats_of_exactly_0_and_1_are_a_mask(dtype):
     layer = MultiHeadSelfAttention(2, dtype=dtype)

@@ -36,6 +36,14 @@ def test_a_link_that_is_pointed_elsewhere_is_a_changed_version_and_pins_hold_for
     run(scenario)
 
 
+def test_a_link_to_itself_or_to_nothing_is_no_model_and_the_others_are_found(root: Path) -> None:
+    (root / "self").symlink_to("self")
+    (root / "gone").symlink_to("nowhere")
+    found = scan(root)
+    assert [(location.name, location.version) for location in found.versions] == [("fr-en", 1)]
+    assert found.problems == []
+
+
 def test_a_link_to_the_same_files_by_another_path_is_a_change_as_well(root: Path, tmp_path: Path) -> None:
     """What a link leads to decides: files of two disks may well have the same number, time and size."""
     first = (root / "fr-en/1").rename(tmp_path / "first")
