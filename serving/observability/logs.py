@@ -38,6 +38,14 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
+class WithoutMetadata(logging.Filter):
+    """Drops gRPC's record of metadata that is not ASCII: it has the metadata in it, a token perhaps."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is logged."""
+        return not str(record.msg).startswith("Invalid encoding")
+
+
 def configure(kind: str, level: str | None) -> None:
     """Send the log of the process to stderr.
 
@@ -47,4 +55,5 @@ def configure(kind: str, level: str | None) -> None:
     """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if kind == "json" else Text(TEXT))
+    logging.getLogger("grpc._cython.cygrpc").addFilter(WithoutMetadata())
     logging.basicConfig(handlers=[handler], level=(level or DEFAULT_LEVEL[kind]).upper())

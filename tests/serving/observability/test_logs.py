@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import signal
+import socket
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,18 @@ import pytest
 
 from serving import Client, TranslationError
 from serving.observability.logs import TEXT, Text
-from tests.support.serving.serve_process import serving_both
+from tests.support.serving.serve_process import serving, serving_both
+from tests.support.serving.unfinished_messages import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    PREFACE,
+    SETTINGS,
+    TRANSLATE,
+    frame,
+    headers,
+)
 
 SECRET = "Jalousie"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -120,3 +132,25 @@ def test_no_value_of_a_message_forges_a_line_of_the_log() -> None:
     written = r"fr-en\n2026-01-01 ERROR serving: all is lost\r\u001b[31m\u2028 is refused:\n  why"
     assert line.endswith(f"WARNING serving: {written}")
     assert line.isprintable()
+
+
+def test_metadata_that_is_not_ascii_is_not_logged_since_a_token_may_be_in_it(exported: Path) -> None:
+    token = b"Bearer 1c7022bb51d94e0a\x81"
+    metadata = b"\0" + bytes([13]) + b"authorization" + bytes([len(token)]) + token
+    with serving(exported) as (server, address):
+        host, _, port = address.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
+            connection.sendall(
+                PREFACE
+                + frame(SETTINGS, 0, 0)
+                + frame(HEADERS, END_HEADERS, 1, headers(TRANSLATE) + metadata)
+                + frame(DATA, END_STREAM, 1, bytes(5))
+            )
+            received = b""
+            while b"grpc-status" not in received and (more := connection.recv(65_536)):
+                received += more
+        with Client(address) as client:
+            client.translate(f"{SECRET}.")
+        server.send_signal(signal.SIGTERM)
+        _, log = server.communicate(timeout=60)
+    assert "1c7022bb51d94e0a" not in log
