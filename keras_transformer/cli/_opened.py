@@ -13,9 +13,8 @@ from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._answers import Form, Translate, answers
 from keras_transformer.cli._interrupts import interruptible
 from keras_transformer.cli._nearby import is_model_file, is_run, is_version, refuse_if_another_is_near
-from keras_transformer.text.division import divided_for
+from keras_transformer.text.division import TargetLanguageError, divided_for
 from keras_transformer.text.sentences import Lengths, Parts
-from keras_transformer.text.tokenizer import TargetLanguageError
 
 if TYPE_CHECKING:
     from export.artifact.manifest import Version

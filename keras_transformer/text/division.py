@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     from keras_transformer.text.tokenizer import Tokenizer
 
 
+class TargetLanguageError(ValueError):
+    """A target language that is needed and not given, or that the model does not have."""
+
+
 def divided_for(
     tokenizer: "Tokenizer",
     text: str,

@@ -28,15 +28,12 @@ from typing import Any, Self, SupportsIndex
 
 from keras_transformer.files import making, read_json
 from keras_transformer.text.corpus import Pair
+from keras_transformer.text.division import TargetLanguageError
 from keras_transformer.text.tokenizer_training import learn
 from keras_transformer.text.vocabulary import LANGUAGE_BEGINS, LANGUAGE_ENDS, Pieces, VocabularyPieces
 
 SHARED, SOURCE, TARGET, ABOUT = "shared.model", "source.model", "target.model", "about.json"
 VOCABULARY = "vocabulary.json"  # of a tokenizer whose ids are not those of its SentencePiece models
-
-
-class TargetLanguageError(ValueError):
-    """A target language that is needed and not given, or that the model does not have."""
 
 
 class Tokenizer:

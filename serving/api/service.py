@@ -6,8 +6,7 @@ from contextlib import aclosing
 from dataclasses import asdict
 from functools import cache, partial
 
-from keras_transformer.text.division import divided_for
-from keras_transformer.text.tokenizer import TargetLanguageError
+from keras_transformer.text.division import TargetLanguageError, divided_for
 from serving.api.context import CallContext
 from serving.api.job import Job, Partial
 from serving.api.messages import (

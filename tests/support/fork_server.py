@@ -29,7 +29,7 @@ from tests.support.paths import ROOT
 
 IMPORTED = ("keras", "tensorflow_text")  # nothing of ours: whether it registers its layers is tested
 LARGEST = 2**17  # bytes of a request: command and environment
-AT_IMPORT = ("KERAS_", "LC_", "LD_", "OMP_", "PYTHON")  # what is read once, and cannot be changed afterwards
+AT_IMPORT = ("KERAS_", "LC_", "LD_", "OMP_", "PYTHON", "TF_ENABLE_")  # read once, when a library is loaded
 PR_SET_CHILD_SUBREAPER = 36
 
 

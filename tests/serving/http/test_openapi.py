@@ -21,6 +21,7 @@ from serving.http.application import application
 from serving.http.hosts import Hosts
 from serving.http.middleware import ROUTES
 from serving.http.parsing import FIELDS, UNUSED
+from serving.http.routes import ServerParts
 from serving.limits import Limits
 from serving.registry.registry import Registry
 from tests.support.serving.echo import UNSPEAKABLE, Echo, echo, run, until
@@ -101,7 +102,8 @@ def test_the_description_is_valid_openapi_3_1_of_this_version() -> None:
 
 
 def test_it_has_every_route_of_the_server_and_no_other() -> None:
-    made = application(*[cast(Any, None)] * 3, Limits(), *[cast(Any, None)] * 2, Hosts("127.0.0.1"))
+    parts = ServerParts(*[cast(Any, None)] * 3, Limits(), *[cast(Any, None)] * 2)
+    made = application(parts, Hosts("127.0.0.1"))
     there = {
         (re.sub(r"^/static/[^/]+$", "/static/{file}", route.resource.canonical), route.method.lower())
         for route in made.router.routes()

@@ -219,7 +219,7 @@ def test_attention_that_is_too_large_for_a_message_is_the_texts_fault(exported: 
         models = await asyncio.to_thread(open_models, find_versions(exported), SETTINGS)
         async with stub(*models.serving, limits=Limits(message_bytes=10_000)) as service:
             with pytest.raises(
-                grpc.aio.AioRpcError, match=r"attention of text has .* bytes; the limit is 10,000"
+                grpc.aio.AioRpcError, match=r"text has .* bytes of attention weights; the limit is 10,000"
             ):
                 await service.Attend(wire.AttendRequest(text="Où est la gare, et où est la maison ?"))
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -181,8 +181,11 @@ def test_a_trial_leaves_no_process_and_no_core(root: Path) -> None:
 
 
 def children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task")
-    return [int(each) for task in tasks.iterdir() for each in (task / "children").read_text().split()]
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError):  # the thread has ended meanwhile
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def alive(pid: int) -> bool:
