@@ -43,7 +43,7 @@ def read_vocabularies(directory: PretrainedDirectory, config: MarianConfig) -> V
     """Read the vocabularies and the SentencePiece models.
 
     Args:
-        directory: Holds vocab.json, source.spm and target.spm, and target_vocab.json if config says so.
+        directory: Holds vocab.json, source.spm and target.spm, and target_vocab.json if config names it.
         config: Its configuration.
 
     Returns:

@@ -77,7 +77,7 @@ class Site:
         return int(self._listening.sockets[0].getsockname()[1])
 
     def leave(self) -> None:
-        """Close each connection after its next answer, with the header that says so."""
+        """Close each connection after its next answer, which has `Connection: close`."""
         self._leaving = True
 
     async def refuse(self, patience: float) -> None:

@@ -1,4 +1,4 @@
-"""A server with too little address space says so, instead of crashing in a library."""
+"""A server with too little address space ends with an error, instead of crashing in a library."""
 
 from pathlib import Path
 

@@ -141,7 +141,7 @@ def _adopt(yes: bool) -> None:
 
 
 def serve(requests: socket.socket) -> list[str] | None:
-    """Fork for each request. -> in a new process its command, and None when nobody is left that asks."""
+    """Fork for each request. Return its command in the new process, and None once the socket is closed."""
     while True:
         request, files, _, _ = socket.recv_fds(requests, LARGEST, 3)
         if not request:

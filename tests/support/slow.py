@@ -1,6 +1,6 @@
 """Which tests `make test-fast` leaves out: those that start processes, train, export, or open a browser.
 
-A test is slow by what it uses, so that nobody has to mark it: a fixture or an import from the lists
+A test is slow by what it uses, so that no test has to be marked: a fixture or an import from the lists
 below, or its folder.
 """
 

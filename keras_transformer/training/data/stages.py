@@ -1,4 +1,4 @@
-"""The stages of a run: first, if the recipe says so, both directions, then the requested one."""
+"""The stages of a run: both directions first, if the recipe has them, then the requested one."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
