@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["OMP_NUM_THREADS"] = "1"  # as `make test` has it; tests.support.fork_server needs it
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests ask ONNX Runtime without any code of ours between
+os.environ.pop("TF_ENABLE_ONEDNN_OPTS", None)
 hypothesis.settings.register_profile("untimed", deadline=None)  # no timing decides a test
 hypothesis.settings.load_profile("untimed")
 # In the background a shell has its programs ignore Ctrl-C, and what they start inherits that: not so here.
@@ -50,6 +51,12 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _environment_before_an_export() -> None:
+    """Take back the variable that `keras-transformer export` sets for its process: here it comes too late."""
+    os.environ.pop("TF_ENABLE_ONEDNN_OPTS", None)
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from tests.support.paths import ROOT
 IMPORTED = ("keras", "tensorflow_text")  # nothing of ours: whether it registers its layers is tested
 LARGEST = 2**17  # bytes of a request: command and environment
 AT_IMPORT = ("KERAS_", "LC_", "LD_", "OMP_", "PYTHON", "TF_ENABLE_")  # read once, when a library is loaded
+AT_START = dict(os.environ)  # before any test has changed it
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -87,12 +88,12 @@ class _Server:
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._fixed = _fixed(os.environ)
+        self._fixed = _fixed(AT_START)
         command = [sys.executable, "-m", "tests.support.fork_server", str(theirs.fileno())]
         null = subprocess.DEVNULL
         with theirs:
             self._process = subprocess.Popen(
-                command, cwd=ROOT, pass_fds=[theirs.fileno()], stdin=null, stdout=null
+                command, cwd=ROOT, env=AT_START, pass_fds=[theirs.fileno()], stdin=null, stdout=null
             )
 
     def is_as(self, environment: Mapping[str, str]) -> bool:
