@@ -118,9 +118,9 @@ def test_a_pin_is_the_default_and_without_it_the_highest_is(
                     await versions.update()
                 assert default(models) == expected
                 logged = [each.getMessage() for each in caplog.records]
-                assert [text.startswith("fr-en/default ") and text.endswith(str(told)) for text in logged] == (
-                    [True] if told else []
-                )
+                assert [
+                    text.startswith("fr-en/default ") and text.endswith(str(told)) for text in logged
+                ] == ([True] if told else [])
 
     run(scenario)
 
