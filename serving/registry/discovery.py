@@ -17,7 +17,7 @@ _logger = logging.getLogger(__name__)
 PIN = "default"  # NAME/default holds the number of the version that should be the default
 PIN_BYTES = 64  # that are read of it
 NUMBERS = 2**64  # versions are below it, as the wire has 64 bits
-NO_MODEL = (  # why an entry is no model or no pin: a file, gone by now, not ours, a link to itself
+NO_MODEL = (  # why an entry of the root holds no versions: a file, gone by now, not ours, a link to itself
     errno.ENOTDIR,
     errno.ENOENT,
     errno.EACCES,
@@ -212,6 +212,4 @@ def _pin(path: Path) -> str:
         with open_regular(path) as file:
             return file.read(PIN_BYTES).decode(errors="replace").strip()
     except OSError as error:
-        if error.errno not in (None, *NO_MODEL):  # it may be readable the next time
-            raise
         return error.strerror or str(error)
