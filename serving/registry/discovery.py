@@ -3,6 +3,7 @@
 import errno
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -198,12 +199,10 @@ def _stamp(directory: Path) -> Stamp:
 def _files(directory: Path) -> Iterator[tuple[str, int, int, int]]:
     """Yield every file with what distinguishes it from another in its place."""
     for entry in entries(directory):
-        try:
+        with suppress(OSError):  # gone by now, or a link to nowhere
             if not entry.is_dir():
                 status = entry.stat()
                 yield entry.path, status.st_ino, status.st_mtime_ns, status.st_size
-        except OSError:
-            yield entry.path, 0, 0, 0
 
 
 def _pin(path: Path) -> str:
