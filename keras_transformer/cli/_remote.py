@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._opened import Opened, refuse_what_only_a_run_can
+from keras_transformer.cli._options import add_files
 from keras_transformer.libraries import LibraryError, check_installed
 from keras_transformer.text.sentences import Parts
 
@@ -80,9 +81,7 @@ def path_or_address(text: str) -> Path | Address:
 
 def configure_remote(parser: argparse.ArgumentParser) -> None:
     """Add the options for a server."""
-    group = parser.add_argument_group("where MODEL is a server")
-    for option, meaning in OPTIONS.items():
-        group.add_argument(option, type=Path, metavar="F", help=meaning)
+    add_files(parser.add_argument_group("where MODEL is a server"), OPTIONS)
 
 
 def refuse_server_options(arguments: argparse.Namespace) -> None:
