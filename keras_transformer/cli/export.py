@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _request(arguments: argparse.Namespace) -> "ExportRequest":
     from export.export_request import ExportRequest
-    from export.formats.format import LibraryError
+    from keras_transformer.libraries import LibraryError
 
     if arguments.golden_reference and not arguments.golden:
         arguments.usage_error("--golden-reference is the translation of --golden: give that as well")

@@ -18,13 +18,13 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import fields
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.cli import CommandError, failures, report
 from keras_transformer.cli._models import at_least_one
 from keras_transformer.cli._nearby import is_root, is_version, refuse_if_another_is_near
+from keras_transformer.libraries import LibraryError, check_installed
 from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
@@ -181,15 +181,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Serve until SIGTERM."""
-    needed = (*NEEDED, *LIBRARIES[arguments.runtime])
-    missing = [
-        name for name in needed if find_spec(name.partition(".")[0]) is None or find_spec(name) is None
-    ]
-    if missing:
-        raise CommandError(
-            f"serving needs {' and '.join(missing)}, which this environment has not: "
-            f"install the package from its clone with its extra `{EXTRAS[arguments.runtime]}`."
-        )
+    with failures(LibraryError, end="."):
+        check_installed((*NEEDED, *LIBRARIES[arguments.runtime]), "serving", EXTRAS[arguments.runtime])
     refuse_if_another_is_near(arguments.directory, is_version, is_root)
     import asyncio
 
