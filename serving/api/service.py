@@ -127,11 +127,13 @@ class TranslationService:
         if waiting and short and deadline is not None:
             tokens = min(count(text), options.max_output_tokens or model.longest, model.longest)
             model.engine.check_room(priority, deadline, tokens)
-        divide = partial(divided_for, model.tokenizer, text, model.lengths, None, count)
+        language = options.target_language or None
+        divide = partial(divided_for, model.tokenizer, text, model.lengths, language, count)
         try:
             parts = divide() if short else await asyncio.to_thread(divide)  # other calls go on meanwhile
         except TargetLanguageError as error:
-            raise InvalidError("text", f"{error} Begin the text with >>CODE<<.") from error
+            remedy = "Name it as target_language, in HTTP target, or begin the text with >>CODE<<."
+            raise InvalidError("options.target_language", f"{error} {remedy}") from error
         requests = model.requests(parts.texts, options.max_output_tokens, priority, deadline)
         source_tokens = sum(len(request.source) for request in requests)
         check_size("text", source_tokens, "tokens", self._limits.tokens)
