@@ -67,20 +67,22 @@ def run(arguments: argparse.Namespace) -> None:
     sources = columns.pop(0) if arguments.source else None
     models = [load_model(path) if is_model else None for path, is_model in systems]
     with failures(ValueError):
+        _check_language(arguments.target_language, models)
         translated = [
             columns.pop(0) if model is None or sources is None else _translate(model, sources, arguments)
             for model in models
         ]
-        arguments.tokenize = arguments.tokenize or _tokenization(models)
+        arguments.tokenize = arguments.tokenize or _tokenization(models, arguments.target_language)
         _evaluate(arguments, sources, references, translated, [str(path) for path, _ in systems])
 
 
 def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path]) -> None:
     if models and not arguments.source:
         arguments.usage_error(f"--source is needed: it is what {models[0]} translates")
-    if not models and search_options(arguments) != NO_SEARCH:
+    if not models and (search_options(arguments) != NO_SEARCH or arguments.target_language):
         arguments.usage_error(
-            "--beam and --length-penalty say how a MODEL searches: here is none, leave them out"
+            "--beam, --length-penalty and --target-language say how a MODEL translates: here is none, leave "
+            "them out"
         )
     others = [*([arguments.source] if arguments.source else []), *texts]
     if [*others, arguments.reference].count(STANDARD_INPUT) > 1:
@@ -122,15 +124,25 @@ def _read(paths: list[Path], reference: Path) -> tuple[list[list[str]], list[str
 
 def _translate(model: Any, sources: list[str], arguments: argparse.Namespace) -> list[str]:
     print(f"translating {len(sources):,} sentences", file=sys.stderr, flush=True)
-    return model.translate(sources, **search_options(arguments))
+    options = search_options(arguments)
+    if model.tokenizer and model.tokenizer.target_languages:
+        options["target_language"] = arguments.target_language
+    return model.translate(sources, **options)
 
 
-def _tokenization(models: list[Any]) -> str:
+def _check_language(language: str | None, models: list[Any]) -> None:
+    """Raise an error if no model has several target languages; one of the two compared may have just one."""
+    tokenizers = [model.tokenizer for model in models if model and model.tokenizer]
+    if language and tokenizers and not any(tokenizer.target_languages for tokenizer in tokenizers):
+        tokenizers[0].with_language("", language)
+
+
+def _tokenization(models: list[Any], language: str | None) -> str:
     """Return what suits the target language of the first model; files of text have none."""
     from keras_transformer.evaluation.scores import tokenization
 
     languages = (model.tokenizer.target_lang for model in models if model is not None)
-    return tokenization(next(languages, ""))
+    return tokenization(language or next(languages, ""))
 
 
 def _evaluate(

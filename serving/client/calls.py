@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
     priority: wire.Priority
     scores: bool
     alignment: bool
+    target_language: str
 
 
 class TranslationError(RuntimeError):
