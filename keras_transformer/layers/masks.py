@@ -10,7 +10,7 @@ import keras
 from keras import ops
 from keras.src.backend.common.symbolic_scope import in_symbolic_scope  # Keras exports no name for it
 
-from keras_transformer.layers.tensor import Tensor, known, traced_spec
+from keras_transformer.layers.tensor import Shape, Tensor, known, traced_spec
 
 
 def padding_mask(ids: Tensor, pad_id: int = 0) -> Tensor:
@@ -103,11 +103,7 @@ def checked(mask: Tensor, scores_shape: Tensor) -> Tensor:
     """The mask, if it fits scores of shape (B, H, T, S); lengths that are not known yet fit anything."""
     batch, heads, target, source = scores_shape
     expected = (batch, heads, target, source) if len(mask.shape) == 4 else (batch, target, source)
-    fits = len(mask.shape) in (3, 4) and all(
-        size in (1, None) or wanted is None or size == wanted
-        for size, wanted in zip(mask.shape, expected, strict=True)
-    )
-    if not fits:
+    if len(mask.shape) not in (3, 4) or not _fits(mask.shape, expected):
         shown = f"(batch, target, source) = {(batch, target, source)}, each dimension its size or 1"
         raise ValueError(
             f"attention_mask must have shape {shown}, or the same with the {heads} heads after the batch; "
@@ -118,12 +114,15 @@ def checked(mask: Tensor, scores_shape: Tensor) -> Tensor:
 
 def _check_padding(mask: Tensor, scores_shape: Tensor) -> None:
     batch, _, _, source = scores_shape
-    fits = len(mask.shape) == 2 and all(
-        size in (1, None) or wanted is None or size == wanted
-        for size, wanted in zip(mask.shape, (batch, source), strict=True)
-    )
-    if not fits:
+    if not _fits(mask.shape, (batch, source)):
         raise ValueError(
             f"a padding mask must have shape (batch, length) = {(batch, source)}; got {tuple(mask.shape)}. "
             "A mask for each pair of positions is passed as attention_mask."
         )
+
+
+def _fits(shape: Shape, expected: Shape) -> bool:
+    """Return whether each dimension has its size or 1; what is not known yet fits anything."""
+    return len(shape) == len(expected) and all(
+        size in (1, None) or wanted in (None, size) for size, wanted in zip(shape, expected, strict=True)
+    )
