@@ -129,9 +129,7 @@ def test_given_positions_past_the_table_are_refused_at_run_time(kind):
 
 @pytest.mark.parametrize("shape", [(3,), (2, 1), (2, 3), (1,)], ids=str)
 def test_given_positions_of_another_length_than_the_input_are_refused(shape):
-    with pytest.raises(
-        ValueError, match=r"must be \(batch, time\) or \(time,\); .* of shape \(2, 2, 4\)"
-    ):
+    with pytest.raises(ValueError, match=r"must be \(batch, time\) or \(time,\); .* of shape \(2, 2, 4\)"):
         PositionalEncoding()(np.zeros((2, 2, 4)), positions=np.zeros(shape, "int32"))
 
 
