@@ -24,7 +24,9 @@ def open_backend(directory: Path, precision: str, start_id: int, threads: int = 
         open_session(directory / f"{name}{SUFFIXES[precision]}.onnx", threads)
         for name in ("encoder", "decoder")
     )
-    return partial(OnnxBackend, encoder, decoder, start_id)
+    choose = directory / "candidates.onnx"
+    candidates = open_session(choose) if choose.exists() else None
+    return partial(OnnxBackend, encoder, decoder, candidates, start_id)
 
 
 class SchedulerOnnx(Decoder):

@@ -241,7 +241,7 @@ def sources(count: int) -> list[list[int]]:
 
 
 def backend(kind: type[OnnxBackend], version: Path, precision: str, slots: int) -> Any:
-    sessions = open_backend(version, precision, START).args[:2]
+    sessions = open_backend(version, precision, START).args[:3]
     return kind(*sessions, START, slots, LENGTH, LENGTH)
 
 
