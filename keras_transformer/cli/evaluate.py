@@ -11,11 +11,15 @@ examples:
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._models import check_model, configure_search, load_model, search_options
+from keras_transformer.cli._nearby import is_version
+from keras_transformer.cli._opened import open_exported, open_translator
 from keras_transformer.files import check_writable
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.visible import visible
@@ -28,7 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     scored = parser.add_mutually_exclusive_group(required=True)
     scored.add_argument(
-        "model", type=Path, nargs="?", metavar="MODEL", help="a run directory or a .keras file"
+        "model",
+        type=Path,
+        nargs="?",
+        metavar="MODEL",
+        help="a run directory, a .keras file or an exported version",
     )
     scored.add_argument(
         "--translations",
@@ -79,10 +87,10 @@ def run(arguments: argparse.Namespace) -> None:
             [*([arguments.source] if arguments.source else []), *texts], arguments.reference
         )
     sources = columns.pop(0) if arguments.source else None
-    models = [load_model(path) if is_model else None for path, is_model in systems]
+    models = [_opened(path, arguments) if is_model else None for path, is_model in systems]
     with failures(ValueError):
         translated = [
-            columns.pop(0) if model is None or sources is None else _translate(model, sources, arguments)
+            columns.pop(0) if model is None or sources is None else _translate(model, sources)
             for model in models
         ]
         arguments.tokenize = arguments.tokenize or _tokenization(models)
@@ -107,7 +115,8 @@ def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path])
         if path.exists() and arguments.reference.exists() and path.samefile(arguments.reference):
             raise CommandError(f"{path} is given as the reference, and as what is held against it.")
     for model in models:
-        check_model(model)
+        if not is_version(model):
+            check_model(model)
     if arguments.worst:
         _check_page(arguments.worst, [*others, arguments.reference])
 
@@ -134,16 +143,34 @@ def _read(paths: list[Path], reference: Path) -> tuple[list[list[str]], list[str
     return columns, references
 
 
-def _translate(model: Any, sources: list[str], arguments: argparse.Namespace) -> list[str]:
+class _System(NamedTuple):
+    """A MODEL that is scored."""
+
+    translate: Callable[[list[str]], list[str]]
+    target_language: str
+
+
+def _opened(path: Path, arguments: argparse.Namespace) -> _System:
+    """Open a run directory, a .keras file or an exported version."""
+    if not is_version(path):
+        model = load_model(path)
+        translate = partial(model.translate, **search_options(arguments))
+        return _System(translate, model.tokenizer.target_lang if model.tokenizer else "")
+    version = open_exported(path)
+    translator, _ = open_translator(version, arguments)
+    return _System(translator.translate_divided, version.tokenizer.target_lang)
+
+
+def _translate(model: _System, sources: list[str]) -> list[str]:
     print(f"translating {len(sources):,} sentences", file=sys.stderr, flush=True)
-    return model.translate(sources, **search_options(arguments))
+    return model.translate(sources)
 
 
-def _tokenization(models: list[Any]) -> str:
+def _tokenization(models: list[_System | None]) -> str:
     """Return what suits the target language of the first model; files of text have none."""
     from keras_transformer.evaluation.scores import tokenization
 
-    languages = (model.tokenizer.target_lang for model in models if model is not None)
+    languages = (model.target_language for model in models if model is not None)
     return tokenization(next(languages, ""))
 
 
