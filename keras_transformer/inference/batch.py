@@ -24,6 +24,7 @@ class Turn(NamedTuple):
 
     advanced: list[Request]
     ended: list[Request]
+    rows: int  # that were decoded
 
 
 @dataclass(eq=False)
@@ -100,7 +101,8 @@ class Batch:
             member.request.end = member.request.lost(now)
         self._retire()
         advanced = []
-        if self.members:
+        rows = len(self._owners)
+        if rows:
             choices = self._decode()
             moves: list[Move] = []
             for member in self.members:
@@ -114,7 +116,7 @@ class Batch:
                 self.backend.follow(*np.array(moves, np.int32).T)
             self._retire()
         ended, self._ended = self._ended, []
-        return Turn(advanced, ended)
+        return Turn(advanced, ended, rows)
 
     def leave(self, end: End) -> list[Request]:
         """End all requests without a further call of the backend, which may be broken."""
