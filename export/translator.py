@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from export.artifact.layout import CANDIDATES, ONNX
 from export.artifact.manifest import Version
-from export.formats.format import RuntimeName, installed
+from export.formats.format import RuntimeName, VersionFiles
 from export.formats.registry import open_runtime
 from keras_transformer.cores import usable_cores
 from keras_transformer.inference.answer import Answer
+from keras_transformer.libraries import installed
 from keras_transformer.text.division import divided_for
 from keras_transformer.text.sentences import Lengths
 
@@ -55,15 +56,10 @@ class Translator:
         self._beam, self._length_penalty = beam, length_penalty
         self._lengths = Lengths(**asdict(version.manifest.lengths))
         self._tokenizer = version.tokenizer
-        self._longest = version.manifest.limits.source_tokens
-        self._runtime: Any = open_runtime(
-            name,
-            version.directory,
-            version.tokenizer,
-            self._longest,
-            usable_cores(),
-            version.manifest.limits.answer,
-        )
+        limits = version.manifest.limits
+        self._longest = limits.source_tokens
+        files = (version.directory, version.tokenizer, self._longest, limits.answer, usable_cores())
+        self._runtime: Any = open_runtime(name, VersionFiles(*files))
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:
         """Translate texts, in the order given. A text of no tokens has an answer of no tokens."""

@@ -118,9 +118,9 @@ def open_translator(version: "Version", arguments: argparse.Namespace) -> "tuple
     Raises:
         CommandError: Its library is not installed, or it cannot search the beam.
     """
-    from export.formats.format import LibraryError
     from export.translator import BeamError, Translator, lightest
     from keras_transformer.cli._loading import native_logs_held_back
+    from keras_transformer.libraries import LibraryError
 
     name = lightest(version)
     if name.format == "saved_model":

@@ -9,13 +9,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._opened import Opened, refuse_what_only_a_run_can
+from keras_transformer.cli._options import add_files
+from keras_transformer.libraries import LibraryError, check_installed
 from keras_transformer.text.sentences import Parts
 
 if TYPE_CHECKING:
@@ -80,9 +81,7 @@ def path_or_address(text: str) -> Path | Address:
 
 def configure_remote(parser: argparse.ArgumentParser) -> None:
     """Add the options for a server."""
-    group = parser.add_argument_group("where MODEL is a server")
-    for option, meaning in OPTIONS.items():
-        group.add_argument(option, type=Path, metavar="F", help=meaning)
+    add_files(parser.add_argument_group("where MODEL is a server"), OPTIONS)
 
 
 def refuse_server_options(arguments: argparse.Namespace) -> None:
@@ -104,12 +103,8 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
             "--target-language is for a run or an exported version; for a server begin each line with "
             f">>{arguments.target_language}<<."
         )
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise CommandError(
-            f"asking a server needs {' and '.join(missing)}, which this environment has not: "
-            "install the package from its clone with its extra `serve`."
-        )
+    with failures(LibraryError, end="."):
+        check_installed(NEEDED, "asking a server", "serve")
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # the errors say the same
     from serving import Client, Retries, Tls, TranslationError
     from serving.security.watched_file import UnusableError

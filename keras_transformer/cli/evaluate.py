@@ -12,6 +12,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +21,8 @@ from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._models import check_model, configure_search, load_model, search_options
 from keras_transformer.cli._nearby import is_version
 from keras_transformer.cli._opened import open_exported, open_translator
-from keras_transformer.files import check_writable
+from keras_transformer.cli._options import add_files
+from keras_transformer.files import check_writable, write_whole
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.visible import visible
 
@@ -38,21 +40,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="a run directory, a .keras file or an exported version",
     )
-    scored.add_argument(
-        "--translations",
-        type=Path,
-        metavar="F",
-        help="translations to score, a line for each line of the reference",
-    )
-    parser.add_argument(
-        "--source",
-        type=Path,
-        metavar="F",
-        help="text that MODEL translates, a sentence a line; may be .gz, - is standard input",
-    )
-    parser.add_argument(
-        "--reference", type=Path, required=True, metavar="F", help="reference translation, line by line"
-    )
+    add_files(scored, {"--translations": "translations to score, a line for each line of the reference"})
+    source = "text that MODEL translates, a sentence a line; may be .gz, - is standard input"
+    add_files(parser, {"--source": source})
+    add_files(parser, {"--reference": "reference translation, line by line"}, required=True)
     parser.add_argument("--lowercase", action="store_true", help="ignore case in the scores")
     parser.add_argument(
         "--tokenize",
@@ -60,13 +51,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how BLEU divides text into words; none: the text is divided already (13a, or zh or char where "
         "the target language of MODEL has no spaces between words)",
     )
-    parser.add_argument(
-        "--compare",
-        type=Path,
-        metavar="OTHER",
-        help="another MODEL, or a file of translations, to compare with",
-    )
-    parser.add_argument("--worst", type=Path, metavar="F.html", help="write a page with the worst sentences")
+    add_files(parser, {"--compare": "another MODEL, or a file of translations, to compare with"}, "OTHER")
+    add_files(parser, {"--worst": "write a page with the worst sentences"}, "F.html")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     configure_search(parser)
 
@@ -197,10 +183,10 @@ def _evaluate(
         "system": names[0],
         "sentences": len(references),
         "exact": sum(exact),
-        "scores": [score.as_dict() for score in scores],
+        "scores": list(map(asdict, scores)),
     }
     if other is not None:
-        result |= {"other": names[1], "comparison": [comparison.as_dict() for comparison in compared]}
+        result |= {"other": names[1], "comparison": list(map(asdict, compared))}
     print(visible(json.dumps(result, ensure_ascii=False) if arguments.json else _table(result)))
     if arguments.worst:
         from keras_transformer.viz import worst_sentences
@@ -216,7 +202,7 @@ def _evaluate(
             compared=compared,
             lowercase=arguments.lowercase,
         )
-        worst_sentences.write(arguments.worst, content)
+        write_whole(arguments.worst, content.encode())
         print(
             visible(f"worst sentences: {arguments.worst}"), file=sys.stderr if arguments.json else sys.stdout
         )

@@ -19,7 +19,7 @@ from serving.api.messages import (
 )
 from serving.engine.attention_graph import Attended, AttentionQueue
 from serving.errors import InvalidError, refusal
-from serving.limits import Limits
+from serving.limits import Limits, check_size
 from serving.registry.registry import Registry, listed
 from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire
@@ -94,7 +94,8 @@ class TranslationService:
             job = await self._job(model, request.text, request.options, context)
             result = await job.result()
             attended = await self._attended(job, result)
-            self._limits.check_weights(sum(part.bytes for part in attended))
+            size = sum(part.bytes for part in attended)
+            check_size("text", size, "bytes of attention weights", self._limits.message_bytes)
             return wire.AttendResponse(
                 translation=await self._translation(job, result, request.options, attended),
                 parts=[attended_part(model, part) for part in attended],
@@ -111,7 +112,7 @@ class TranslationService:
 
     async def _job(self, model: ServedVersion, text: str, options: wire.Options, context: CallContext) -> Job:
         """Check a text and divide it; a call that is to be refused is refused as early as possible."""
-        self._limits.check_text(text)
+        check_size("text", len(text), "characters", self._limits.characters)
         if options.priority not in PRIORITIES:
             raise InvalidError(
                 "options.priority",
@@ -130,7 +131,8 @@ class TranslationService:
             raise InvalidError("text", f"{error} Begin the text with >>CODE<<.") from error
         requests = model.requests(parts.texts, options.max_output_tokens, priority, deadline)
         source_tokens = sum(len(request.source) for request in requests)
-        self._limits.check_tokens(source_tokens, len(requests), model.engine.max_waiting)
+        check_size("text", source_tokens, "tokens", self._limits.tokens)
+        check_size("text", len(requests), "sentences", model.engine.max_waiting)
         job = Job(model, parts, requests, options.max_output_tokens)
         context.jobs.append(job)
         return job
