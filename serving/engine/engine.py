@@ -22,6 +22,7 @@ Clock = Callable[[], float]
 
 NICENESS = 5  # of the engine's thread, so that the event loop can still refuse requests in time
 TOGETHER = 8  # requests join a running batch once min(slots / TOGETHER, waiting) rows are free
+MAX_BEAM = 8  # rows of a request
 WAITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 STEPS = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
@@ -106,6 +107,12 @@ class Engine:
     def slots(self) -> int:
         """Number of rows of the batch."""
         return self._batch.backend.slots
+
+    @property
+    def max_beam(self) -> int:
+        """The widest beam that a request may have; 1 where the backend decodes greedily."""
+        backend = self._batch.backend
+        return min(MAX_BEAM, backend.slots) if backend.has_candidates else 1
 
     def submit(self, *requests: Request) -> None:
         """Add requests to the queue: all, or none. `on_end` is called once for each that was added.
