@@ -70,9 +70,9 @@ class Translator:
             for text, answer in zip(translations, answers, strict=True)
         ]
 
-    def translate_divided(self, texts: Sequence[str]) -> list[str]:
+    def translate_divided(self, texts: Sequence[str], target_language: str | None = None) -> list[str]:
         """Translate texts of any length: each is divided, and its translations are joined again."""
-        whole = [divided_for(self._tokenizer, text, self._lengths) for text in texts]
+        whole = [divided_for(self._tokenizer, text, self._lengths, target_language) for text in texts]
         translated = iter(self.translate([part for parts in whole for part in parts.texts]))
         return [parts.joined([part.text for part in islice(translated, len(parts.texts))]) for parts in whole]
 

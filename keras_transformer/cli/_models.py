@@ -81,6 +81,11 @@ def configure_search(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="divide the score of an answer by its length to this power; more prefers long answers (1.0)",
     )
+    parser.add_argument(
+        "--target-language",
+        metavar="CODE",
+        help="language to translate into, of an imported model that has several; info lists them",
+    )
 
 
 def search_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -99,11 +99,6 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
         for option in _given(arguments, ENCRYPTING):
             arguments.usage_error(f"{option} is for a server with TLS, as grpcs://HOST:PORT; got {address}")
     refuse_what_only_a_run_can(arguments, "a server", "its model")
-    if arguments.target_language:
-        raise CommandError(
-            "--target-language is for a run or an exported version; for a server begin each line with "
-            f">>{arguments.target_language}<<."
-        )
     with failures(LibraryError, end="."):
         check_installed(NEEDED, "asking a server", "serve")
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # the errors say the same
@@ -114,7 +109,7 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
     try:
         client = partial(Client, address.target, TIMEOUT, token=_token(arguments), tls=tls)
         with client(retries=Retries(times=1)) as first:  # do not wait for a server that is not there
-            languages = _languages(first.models().models, address)
+            languages = _languages(first.models().models, address, arguments.target_language)
     except UnusableError as error:
         raise CommandError(f"{error}.") from error
     except TranslationError as error:
@@ -136,6 +131,7 @@ class _Remote:
             version=self._address.version,
             scores=arguments.scores,
             **_search(arguments),
+            target_language=arguments.target_language or "",
         )
 
     def translate(self, texts: list[str]) -> "Iterator[wire.Translation]":
@@ -189,7 +185,7 @@ def _token(arguments: argparse.Namespace) -> str | None:
     return tokens[0]
 
 
-def _languages(models: "Iterable[wire.Model]", address: Address) -> str:
+def _languages(models: "Iterable[wire.Model]", address: Address, target_language: str | None) -> str:
     """Return the languages of the addressed model, as they are printed.
 
     Raises:
@@ -210,9 +206,8 @@ def _languages(models: "Iterable[wire.Model]", address: Address) -> str:
     serving = [version for version in model.versions if version.state == wire.STATE_SERVING]
     for version in serving:
         if version.version == (address.version or model.default_version):
-            return (
-                f" {version.source_language} to {version.target_language}" if version.source_language else ""
-            )
+            target = target_language or version.target_language
+            return f" {version.source_language} to {target}" if version.source_language else ""
     raise CommandError(
         f"{address} has no version {address.version or model.default_version} of {model.name} that answers: "
         f"name one of {', '.join(str(version.version) for version in serving) or 'another model'}."

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._models import check_model, configure_search, load_model, search_options
@@ -25,6 +25,9 @@ from keras_transformer.cli._options import add_files
 from keras_transformer.files import check_writable, write_whole
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.visible import visible
+
+if TYPE_CHECKING:
+    from keras_transformer.text.tokenizer import Tokenizer
 
 SIGNIFICANT = 0.05
 NO_SEARCH = {"beam": 1, "length_penalty": 1.0}  # the defaults of the search
@@ -75,20 +78,24 @@ def run(arguments: argparse.Namespace) -> None:
     sources = columns.pop(0) if arguments.source else None
     models = [_opened(path, arguments) if is_model else None for path, is_model in systems]
     with failures(ValueError):
+        _check_language(arguments.target_language, models)
         translated = [
-            columns.pop(0) if model is None or sources is None else _translate(model, sources)
+            columns.pop(0)
+            if model is None or sources is None
+            else _translate(model, sources, arguments.target_language)
             for model in models
         ]
-        arguments.tokenize = arguments.tokenize or _tokenization(models)
+        arguments.tokenize = arguments.tokenize or _tokenization(models, arguments.target_language)
         _evaluate(arguments, sources, references, translated, [str(path) for path, _ in systems])
 
 
 def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path]) -> None:
     if models and not arguments.source:
         arguments.usage_error(f"--source is needed: it is what {models[0]} translates")
-    if not models and search_options(arguments) != NO_SEARCH:
+    if not models and (search_options(arguments) != NO_SEARCH or arguments.target_language):
         arguments.usage_error(
-            "--beam and --length-penalty say how a MODEL searches: here is none, leave them out"
+            "--beam, --length-penalty and --target-language say how a MODEL translates: here is none, leave "
+            "them out"
         )
     others = [*([arguments.source] if arguments.source else []), *texts]
     if [*others, arguments.reference].count(STANDARD_INPUT) > 1:
@@ -132,8 +139,8 @@ def _read(paths: list[Path], reference: Path) -> tuple[list[list[str]], list[str
 class _System(NamedTuple):
     """A MODEL that is scored."""
 
-    translate: Callable[[list[str]], list[str]]
-    target_language: str
+    translate: Callable[..., list[str]]
+    tokenizer: "Tokenizer | None"
 
 
 def _opened(path: Path, arguments: argparse.Namespace) -> _System:
@@ -141,23 +148,33 @@ def _opened(path: Path, arguments: argparse.Namespace) -> _System:
     if not is_version(path):
         model = load_model(path)
         translate = partial(model.translate, **search_options(arguments))
-        return _System(translate, model.tokenizer.target_lang if model.tokenizer else "")
+        return _System(translate, model.tokenizer)
     version = open_exported(path)
     translator, _ = open_translator(version, arguments)
-    return _System(translator.translate_divided, version.tokenizer.target_lang)
+    return _System(translator.translate_divided, version.tokenizer)
 
 
-def _translate(model: _System, sources: list[str]) -> list[str]:
+def _translate(model: _System, sources: list[str], language: str | None) -> list[str]:
     print(f"translating {len(sources):,} sentences", file=sys.stderr, flush=True)
-    return model.translate(sources)
+    options = {}
+    if model.tokenizer and model.tokenizer.target_languages:
+        options["target_language"] = language
+    return model.translate(sources, **options)
 
 
-def _tokenization(models: list[_System | None]) -> str:
+def _check_language(language: str | None, models: list[_System | None]) -> None:
+    """Raise an error if no model has several target languages; one of the two compared may have just one."""
+    tokenizers = [model.tokenizer for model in models if model and model.tokenizer]
+    if language and tokenizers and not any(tokenizer.target_languages for tokenizer in tokenizers):
+        tokenizers[0].with_language("", language)
+
+
+def _tokenization(models: list[_System | None], language: str | None) -> str:
     """Return what suits the target language of the first model; files of text have none."""
     from keras_transformer.evaluation.scores import tokenization
 
-    languages = (model.target_language for model in models if model is not None)
-    return tokenization(next(languages, ""))
+    languages = (model.tokenizer.target_lang for model in models if model and model.tokenizer)
+    return tokenization(language or next(languages, ""))
 
 
 def _evaluate(

@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     alternatives: int
     length_penalty: float
     prefix: str
+    target_language: str
 
 
 class TranslationError(RuntimeError):
