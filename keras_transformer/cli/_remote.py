@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from keras_transformer.cli import CommandError, failures
+from keras_transformer.cli._models import search_options
 from keras_transformer.cli._opened import Opened, refuse_what_only_a_run_can
 from keras_transformer.cli._options import add_files
 from keras_transformer.libraries import LibraryError, check_installed
@@ -112,7 +113,7 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
         raise CommandError(f"{error}.") from error
     except TranslationError as error:
         raise _failure(address, error) from error
-    form = _scored if arguments.scores else _text
+    form = partial(_scored, arguments.length_penalty) if arguments.scores else _text
     with ThreadPoolExecutor(MAX_BATCHES) as pool, client(retries=Retries(times=MAX_ATTEMPTS)) as connection:
         yield Opened(
             languages, _whole, 0, _Remote(connection, pool, arguments).translate, form, f" with {address}"
@@ -128,6 +129,7 @@ class _Remote:
             model=self._address.model,
             version=self._address.version,
             scores=arguments.scores,
+            **_search(arguments),
             target_language=arguments.target_language or "",
         )
 
@@ -225,6 +227,15 @@ def _text(line: Parts, results: "list[wire.Translation]") -> str:
     return results[0].text if line.texts else ""
 
 
-def _scored(line: Parts, results: "list[wire.Translation]") -> str:
-    score = f"{results[0].score:.4f}" if line.texts and results[0].HasField("score") else ""
+def _search(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the search that are not the default; an earlier server knows none."""
+    given = search_options(arguments).items()
+    return {name: value for name, value in given if value != 1}
+
+
+def _scored(penalty: float, line: Parts, results: "list[wire.Translation]") -> str:
+    score = ""
+    if line.texts and results[0].HasField("score"):
+        tokens = results[0].usage.target_tokens
+        score = f"{results[0].score * tokens / tokens**penalty:.4f}"
     return f"{score}\t{_text(line, results)}"
