@@ -22,6 +22,7 @@ ACTIVATIONS = ("relu", "gelu", "silu")
 EMBEDDING, POSITIONS, OUTPUT = "embedding", "positions", "output"
 WRITTEN = "_written"  # behind the name of a cache, as it comes out
 BLOCK = 64  # logits that are searched together
+NEVER = -1e9  # the bias of columns behind the vocabulary: their probability is 0
 
 #: The names of products in a graph, and in the ranges of its calibration.
 _PRODUCTS = {
@@ -97,14 +98,14 @@ def encoder(network: NetworkWeights, products: Products) -> Graph:
 
 def decoder(network: NetworkWeights, products: Products) -> Graph:
     """token (B, 1) at position (B,) -> next (B, 1), and its log-probability (B, 1)."""
-    return _decoder(network, products, partial(_choose, network.target_vocabulary))
+    return _decoder(network, products, partial(_choose, network))
 
 
 def candidate_decoder(network: NetworkWeights, products: Products) -> Graph:
     """As `decoder`, with log_probs (B, V), the `count` highest of them, and the tokens whose they are."""
 
     def choose(graph: Graph, logits: str) -> None:
-        log_probs = _choose(network.target_vocabulary, graph, logits)
+        log_probs = _whole_vocabulary(network.target_vocabulary, graph, _choose(network, graph, logits))
         count = graph.input("count", [1], INT64)
         highest, tokens = graph.node("TopK", log_probs, count, outputs=2, axis=1)
         graph.output("log_probs", log_probs, ["batch", network.target_vocabulary])
@@ -114,11 +115,13 @@ def candidate_decoder(network: NetworkWeights, products: Products) -> Graph:
     return _decoder(network, products, choose)
 
 
-def _choose(vocabulary: int, graph: Graph, logits: str) -> str:
-    """Output the likeliest token and its log-probability, and return the log-probabilities (B, V)."""
+def _choose(network: NetworkWeights, graph: Graph, logits: str) -> str:
+    """Output the likeliest token and its log-probability, and return the log-probabilities (B, V or more)."""
     highest = _highest(graph, logits)
     graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
-    log_probs = _log_probs(graph, logits, vocabulary)
+    if f"{OUTPUT}/bias" not in network.arrays:  # columns behind the vocabulary have a probability
+        logits = _whole_vocabulary(network.target_vocabulary, graph, logits)
+    log_probs = graph.node("LogSoftmax", logits, axis=1)
     index = graph.node("Unsqueeze", highest, graph.integers(2))  # another search would read all again
     graph.output("log_prob", graph.node("GatherND", log_probs, index, batch_dims=1), ["batch", 1])
     return log_probs
@@ -186,7 +189,9 @@ def _logits(graph: Graph, products: Products, arrays: Mapping[str, Array], x: st
     if f"{OUTPUT}/embeddings" in arrays:
         table = OUTPUT
         products.table(graph, OUTPUT, _whole_blocks(arrays[f"{OUTPUT}/embeddings"]))
-    bias = _whole_blocks(arrays[f"{OUTPUT}/bias"]) if f"{OUTPUT}/bias" in arrays else None
+    bias = arrays.get(f"{OUTPUT}/bias")
+    if bias is not None:
+        bias = np.pad(bias, (0, -len(bias) % BLOCK), constant_values=NEVER)
     return products.transposed(graph, "logits", x, table, bias)
 
 
@@ -267,8 +272,8 @@ def _highest(graph: Graph, logits: str) -> str:
     return str(graph.node("Add", graph.node("Mul", block, graph.integers(BLOCK)), inside))
 
 
-def _log_probs(graph: Graph, logits: str, vocabulary: int) -> str:
-    """(B, V, padded) -> (B, V)."""
-    if vocabulary % BLOCK:
-        logits = graph.node("Slice", logits, *map(graph.integers, (0, vocabulary, 1)))
-    return str(graph.node("LogSoftmax", logits, axis=1))
+def _whole_vocabulary(vocabulary: int, graph: Graph, values: str) -> str:
+    """(B, V or more) -> (B, V)."""
+    if vocabulary % BLOCK == 0:
+        return values
+    return str(graph.node("Slice", values, *map(graph.integers, (0, vocabulary, 1))))
