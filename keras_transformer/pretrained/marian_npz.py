@@ -13,6 +13,7 @@ import sentencepiece
 import yaml
 from numpy.typing import NDArray
 
+from keras_transformer.models.network import Network
 from keras_transformer.pretrained.directory import PretrainedDirectory, PretrainedError
 from keras_transformer.pretrained.mapping import Fill, Tensor, Values
 from keras_transformer.pretrained.marian_config import MAX_LAYERS, MarianConfig, Reader
@@ -140,46 +141,46 @@ def _config(path: Path, options: dict[str, Any], pieces: Mapping[str, int]) -> M
         reader.problems.append("the vocabulary lacks </s> or <unk>")
     if reader.problems:
         raise PretrainedError(path, reader.problems)
-    return MarianConfig(
+    network = Network(
         encoder_layers=layers[0],
         decoder_layers=layers[1],
         width=width,
-        encoder_inner_width=inner,
-        decoder_inner_width=own_inner,
-        encoder_heads=heads,
-        decoder_heads=heads,
-        dropout=0.1,
-        attention_dropout=0.0,
-        inner_dropout=0.0,
+        inner_width=inner,
+        num_heads=heads,
         activation=ACTIVATIONS[activation],
-        scale_embeddings=True,
+        norm_first=bool(norm_first),
         max_length=MAX_POSITIONS,
+        decoder_inner_width=own_inner if own_inner != inner else None,
+        positions="sinusoidal_halves",
+        tied_output=ties[0] or ties[2],
+        output_bias=True,
+    )
+    return MarianConfig(
+        network,
         source_vocabulary=sizes[0] + 1,
         target_vocabulary=sizes[1] + 1,
         shares_vocabulary=ties[0] or ties[1],
-        ties_output=ties[0] or ties[2],
         pad_id=sizes[1],
         start_id=sizes[1],
         end_id=pieces["</s>"],
         forbidden=(pieces["<unk>"],),
-        answer_tokens=None,
         source_lang="",
         target_lang="",
         separate_vocabularies=False,
         pieces={"pad": "<pad>", "unk": "<unk>", "eos": "</s>"},
-        norm_first=bool(norm_first),
     )
 
 
 def _fills(config: MarianConfig, vocabularies: Vocabularies, weights: Weights) -> Iterator[Fill]:
-    width, rows = config.width, [side.rows for side in (vocabularies.source, vocabularies.target)]
+    network = config.network
+    width, rows = network.width, [side.rows for side in (vocabularies.source, vocabularies.target)]
     sizes = config.source_vocabulary - 1, config.target_vocabulary - 1
     tables = ["source_embedding"] if config.shares_vocabulary else ["source_embedding", "target_embedding"]
     names = ["Wemb"] if config.shares_vocabulary else ["encoder_Wemb", "decoder_Wemb"]
     for table, name, own, size in zip(tables, names, rows, sizes, strict=False):
         yield _table((table, "embeddings"), Tensor((name,), (size, width)), own)
     projection, output = tables[-1], "decoder_ff_logit_out"
-    if not config.ties_output:
+    if not network.tied_output:
         projection = "untied_output"
         turned = f"{output}_Wt" in weights
         tensor = (
@@ -191,12 +192,12 @@ def _fills(config: MarianConfig, vocabularies: Vocabularies, weights: Weights) -
     bias = Tensor((f"{output}_b",), (1, sizes[1]))
     yield Fill((projection, "bias"), (bias,), lambda values: np.append(values[0], np.float32(0))[rows[1]])
     for side, layers, inner in (
-        ("encoder", config.encoder_layers, config.encoder_inner_width),
-        ("decoder", config.decoder_layers, config.decoder_inner_width),
+        ("encoder", network.encoder_layers, network.inner_width),
+        ("decoder", network.decoder_layers, config.decoder_inner_width),
     ):
         for layer in range(layers):
-            yield from _block(side, layer, width, inner, "_pre" if config.norm_first else "")
-        if config.norm_first:
+            yield from _block(side, layer, width, inner, "_pre" if network.norm_first else "")
+        if network.norm_first:
             yield from _norm((side, "norm"), f"{side}_top", width, "")
 
 

@@ -11,7 +11,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from keras_transformer.pretrained.directory import PretrainedError
-from keras_transformer.pretrained.weights import Stored, Weights
+from keras_transformer.pretrained.torch_file import Stored
+from keras_transformer.pretrained.weights import Weights
 
 OPTIONS = "special:model.yml"
 MAX_OPTIONS_BYTES = 2**20
