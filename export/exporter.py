@@ -3,9 +3,8 @@
 import gc
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from importlib.metadata import distributions
 from pathlib import Path
 
 import tensorflow as tf
@@ -14,16 +13,7 @@ from export.artifact.checksums import checksums
 from export.artifact.golden import Golden, golden_lines
 from export.artifact.layout import GOLDEN, MANIFEST, TOKENIZER
 from export.artifact.leftovers import making_alone
-from export.artifact.manifest import (
-    FORMAT,
-    Languages,
-    LengthLimits,
-    Manifest,
-    SpecialIds,
-    Version,
-    Vocabulary,
-    open_version,
-)
+from export.artifact.manifest import FORMAT, LengthLimits, Manifest, Version, facts_of, open_version
 from export.artifact.quality_card import Machine, QualityCard, Scored, sizes
 from export.export_request import ExportRequest, Origin
 from export.formats.format import WriteStep
@@ -32,7 +22,7 @@ from export.golden_answers import golden_answers
 from export.golden_sentences import Chosen
 from export.isolated import THREADS
 from export.verify import certificate
-from keras_transformer import __version__
+from keras_transformer.libraries import versions_of
 from keras_transformer.memory import give_back
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
@@ -145,14 +135,11 @@ def _manifest(
     return Manifest(
         format=FORMAT,
         created=now,
-        languages=Languages(tokenizer.source_lang, tokenizer.target_lang),
         network=model.network,
-        vocabulary=Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),
-        special_ids=SpecialIds(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id),
         limits=LengthLimits.of(model.network),
         lengths=origin.lengths,
         formats=request.precisions(),
-        versions=_versions(),
+        versions=versions_of(MADE_WITH),
         quality=QualityCard(
             corpus=origin.corpus,
             pairs=origin.pairs,
@@ -165,6 +152,7 @@ def _manifest(
             date=now,
         ),
         files=files,
+        **facts_of(tokenizer),
     )
 
 
@@ -184,10 +172,4 @@ def _scores(golden: Sequence[Golden]) -> tuple[Scored, ...]:
     from keras_transformer.evaluation.scores import score  # noqa: PLC0415 (sacreBLEU is for references alone)
 
     scores = score([sentence.target for sentence in known], [sentence.reference or "" for sentence in known])
-    return tuple(Scored(**metric.as_dict()) for metric in scores)
-
-
-def _versions() -> dict[str, str]:
-    installed = {package.name.lower(): package.version for package in distributions()}
-    others = {name: installed[name] for name in MADE_WITH if name in installed}
-    return {"keras_transformer": __version__, **others}
+    return tuple(Scored(**asdict(metric)) for metric in scores)

@@ -1,7 +1,9 @@
-"""Optional libraries: which of them are installed, and what to do where one is missing."""
+"""Libraries: which of them are installed, and what to do where one is missing."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec
+
+from keras_transformer import __version__
 
 
 class LibraryError(RuntimeError):
@@ -31,3 +33,11 @@ def check_installed(libraries: Iterable[str], purpose: str, extra: str, otherwis
             f"{purpose} needs {' and '.join(missing)}, which this environment has not: "
             f"install the package from its clone with its extra `{extra}`{otherwise}"
         )
+
+
+def versions_of(libraries: Iterable[str]) -> dict[str, str]:
+    """Return the versions of this package and of those libraries that are installed."""
+    from importlib.metadata import distributions  # noqa: PLC0415 (it takes milliseconds)
+
+    found = {distribution.name.lower(): distribution.version for distribution in distributions()}
+    return {"keras_transformer": __version__, **{name: found[name] for name in libraries if name in found}}

@@ -6,6 +6,7 @@ with them. The start is a row of its own, a copy of the row that transformers st
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,11 @@ from keras_transformer.layers.positions import halves, sinusoids
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.pretrained.directory import PretrainedDirectory
 from keras_transformer.pretrained.mapping import Constant, Fill, Tensor, Values, check_names, fill
-from keras_transformer.pretrained.marian_config import MarianConfig, read_marian_config
+from keras_transformer.pretrained.marian_config import CONFIG, MarianConfig, read_marian_config
+from keras_transformer.pretrained.marian_npz import MODEL as NPZ
+from keras_transformer.pretrained.marian_npz import read_npz
 from keras_transformer.pretrained.marian_vocabulary import Vocabularies, read_vocabularies
-from keras_transformer.pretrained.weights import open_weights
+from keras_transformer.pretrained.weights import Weights, open_weights
 from keras_transformer.text.sentences import UNKNOWN
 
 Target = tuple[str | int, ...]
@@ -32,7 +35,8 @@ def load_marian(path: Path) -> TranslationModel:
 
     Args:
         path: Holds config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm, vocab.json,
-            and perhaps generation_config.json, tokenizer_config.json and target_vocab.json.
+            and perhaps generation_config.json, tokenizer_config.json and target_vocab.json; or, as Marian
+            writes it, model.npz, and vocab.yml with source.spm and target.spm, or vocab.spm.
 
     Returns:
         The model with its tokenizer.
@@ -41,18 +45,33 @@ def load_marian(path: Path) -> TranslationModel:
         PretrainedError: With what is wrong with the directory. Nothing in it is executed.
     """
     directory = PretrainedDirectory(path)
+    if directory.has(NPZ) and not directory.has(CONFIG):
+        return _made(*read_npz(directory))
     config = read_marian_config(directory)
     vocabularies = read_vocabularies(directory, config)
     weights = open_weights(directory)
-    shares = config.shares_vocabulary and (config.ties_output or ENCODER not in weights)
+    shares = config.shares_vocabulary and (config.network.tied_output or ENCODER not in weights)
     fills = list(_fills(config, vocabularies, shares))
     constants = _positions(config)
-    unused = [] if shares else [Tensor((SHARED,), (config.source_vocabulary, config.width))]
+    unused = [] if shares else [Tensor((SHARED,), (config.source_vocabulary, config.network.width))]
+    return _made(config, vocabularies, weights, fills, shares, constants, unused)
+
+
+def _made(
+    config: MarianConfig,
+    vocabularies: Vocabularies,
+    weights: Weights,
+    fills: Sequence[Fill],
+    shares: bool,
+    constants: Sequence[Constant] = (),
+    unused: Sequence[Tensor] = (),
+) -> TranslationModel:
+    """Make a model, and fill it with weights that are all there."""
     check_names(weights, fills, constants, unused)
-    network = config.network(vocabularies.forbidden)
+    network = replace(config.network, forbidden=vocabularies.forbidden)
     target_size = None if shares else len(vocabularies.target.rows)
     tokenizer = vocabularies.tokenizer
-    lengths = UNKNOWN._replace(longest=config.max_length)
+    lengths = UNKNOWN._replace(longest=network.max_length)
     model = TranslationModel(network, len(vocabularies.source.rows), target_size, tokenizer, lengths)
     model.build()
     fill(model, weights, fills, constants)
@@ -60,7 +79,7 @@ def load_marian(path: Path) -> TranslationModel:
 
 
 def _positions(config: MarianConfig) -> list[Constant]:
-    table = halves(sinusoids(config.max_length, config.width))
+    table = halves(sinusoids(config.network.max_length, config.network.width))
     return [Constant(f"model.{side}.embed_positions.weight", table) for side in ("encoder", "decoder")]
 
 
@@ -70,14 +89,14 @@ def _fills(config: MarianConfig, vocabularies: Vocabularies, shares: bool) -> It
     bias = Tensor(("final_logits_bias",), (1, config.target_vocabulary))
     rows = vocabularies.target.rows
     target = "source_embedding" if shares else "target_embedding"
-    projection = target if config.ties_output else "untied_output"
+    projection = target if config.network.tied_output else "untied_output"
     yield Fill((projection, "bias"), (bias,), lambda values: values[0, rows])
     for side, layers, inner in (
-        ("encoder", config.encoder_layers, config.encoder_inner_width),
-        ("decoder", config.decoder_layers, config.decoder_inner_width),
+        ("encoder", config.network.encoder_layers, config.network.inner_width),
+        ("decoder", config.network.decoder_layers, config.decoder_inner_width),
     ):
         for layer in range(layers):
-            yield from _block(side, layer, config.width, inner)
+            yield from _block(side, layer, config.network.width, inner)
 
 
 def _tables(config: MarianConfig, vocabularies: Vocabularies, shares: bool) -> Iterator[Fill]:
@@ -85,7 +104,7 @@ def _tables(config: MarianConfig, vocabularies: Vocabularies, shares: bool) -> I
 
     transformers 5 shares no table at all where the output is not tied, and saves `model.shared` unread.
     """
-    tied = (OUTPUT,) if config.ties_output else ()
+    tied = (OUTPUT,) if config.network.tied_output else ()
     if shares:
         tables = [("source_embedding", (SHARED, ENCODER, DECODER, *tied), vocabularies.source.rows)]
     else:
@@ -93,11 +112,11 @@ def _tables(config: MarianConfig, vocabularies: Vocabularies, shares: bool) -> I
             ("source_embedding", (ENCODER,), vocabularies.source.rows),
             ("target_embedding", (DECODER, *tied), vocabularies.target.rows),
         ]
-    if not config.ties_output:
+    if not config.network.tied_output:
         tables.append(("untied_output", (OUTPUT,), vocabularies.target.rows))
     for name, names, rows in tables:
         size = config.source_vocabulary if name == "source_embedding" else config.target_vocabulary
-        yield Fill((name, "embeddings"), (Tensor(names, (size, config.width)),), _taking(rows))
+        yield Fill((name, "embeddings"), (Tensor(names, (size, config.network.width)),), _taking(rows))
 
 
 def _taking(rows: NDArray[np.int64]) -> Callable[[Values], Values]:

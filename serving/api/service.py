@@ -11,12 +11,14 @@ from serving.api.context import CallContext
 from serving.api.job import Job, Partial
 from serving.api.messages import (
     add_alignment,
+    add_alternatives,
     add_scores,
     add_tokens,
     attended_part,
     listed_model,
     translation,
 )
+from serving.api.search import search_of
 from serving.engine.attention_graph import Attended, AttentionQueue
 from serving.errors import InvalidError, refusal
 from serving.limits import Limits, check_size
@@ -127,12 +129,17 @@ class TranslationService:
         if waiting and short and deadline is not None:
             tokens = min(count(text), options.max_output_tokens or model.longest, model.longest)
             model.engine.check_room(priority, deadline, tokens)
-        divide = partial(divided_for, model.tokenizer, text, model.lengths, None, count)
+        language = options.target_language or None
+        divide = partial(divided_for, model.tokenizer, text, model.lengths, language, count)
         try:
             parts = divide() if short else await asyncio.to_thread(divide)  # other calls go on meanwhile
         except TargetLanguageError as error:
-            raise InvalidError("text", f"{error} Begin the text with >>CODE<<.") from error
-        requests = model.requests(parts.texts, options.max_output_tokens, priority, deadline)
+            remedy = "Name it as target_language, in HTTP target, or begin the text with >>CODE<<."
+            raise InvalidError("options.target_language", f"{error} {remedy}") from error
+        search = {}
+        if options.beam or options.alternatives or options.prefix or options.HasField("length_penalty"):
+            search = search_of(options, model, len(parts.texts))
+        requests = model.requests(parts.texts, options.max_output_tokens, priority, deadline, search)
         source_tokens = sum(len(request.source) for request in requests)
         check_size("text", source_tokens, "tokens", self._limits.tokens)
         check_size("text", len(requests), "sentences", model.engine.max_waiting)
@@ -160,6 +167,8 @@ class TranslationService:
             add_tokens(answer, job, result)
         if options.scores:
             add_scores(answer, job, result)
+        if options.alternatives:
+            add_alternatives(answer, job, result, options)
         if options.alignment:
             add_alignment(answer, job, attended or await self._attended(job, result))
         return answer

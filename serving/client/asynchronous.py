@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
 import grpc
@@ -63,21 +62,17 @@ class AsyncClient(Connection):
         """
         request = wire.StreamTranslateRequest(text=text, options=wire.Options(**options))
         attempts = Attempts(self._retries, self._timeout)
-        begun = False
         with until_closed(self._closed.is_set):
             while True:
                 call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._headers)
                 try:
                     async for response in call:
                         if response.text:
-                            begun = True
+                            attempts.begun = True
                             yield response.text
                     return
                 except grpc.RpcError as error:
-                    failed = failure(error)
-                    if begun:
-                        raise failed from error
-                    pause = attempts.pause(failed)
+                    pause = attempts.pause(failure(error))
                 finally:
                     call.cancel()  # the reader may have stopped before the end
                 await self._wait(pause)
@@ -107,9 +102,7 @@ class AsyncClient(Connection):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     async def _batch(self, batch: TextBatch) -> list[wire.Translation]:
@@ -125,10 +118,8 @@ class AsyncClient(Connection):
             while True:
                 try:
                     return await call(request, timeout=attempts.left(), metadata=self._headers)
-                except grpc.RpcError as error:
+                except (grpc.RpcError, TranslationError) as error:
                     pause = attempts.pause(failure(error))
-                except TranslationError as error:  # of a text in a batch
-                    pause = attempts.pause(error)
                 await self._wait(pause)
 
     async def _wait(self, pause: float) -> None:

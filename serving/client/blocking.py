@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from threading import Event
-from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
 import grpc
@@ -80,21 +79,17 @@ class Client(Connection):
         """
         request = wire.StreamTranslateRequest(text=text, options=wire.Options(**options))
         attempts = Attempts(self._retries, self._timeout)
-        begun = False
         with until_closed(self._closed.is_set):
             while True:
                 call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._headers)
                 try:
                     for response in call:
                         if response.text:
-                            begun = True
+                            attempts.begun = True
                             yield response.text
                     return
                 except grpc.RpcError as error:
-                    failed = failure(error)
-                    if begun:
-                        raise failed from error
-                    pause = attempts.pause(failed)
+                    pause = attempts.pause(failure(error))
                 finally:
                     call.cancel()  # the reader may have stopped before the end
                 self._wait(pause)
@@ -124,9 +119,7 @@ class Client(Connection):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _batch(self, batch: TextBatch) -> list[wire.Translation]:
@@ -142,10 +135,8 @@ class Client(Connection):
             while True:
                 try:
                     return call(request, timeout=attempts.left(), metadata=self._headers)
-                except grpc.RpcError as error:
+                except (grpc.RpcError, TranslationError) as error:
                     pause = attempts.pause(failure(error))
-                except TranslationError as error:  # of a text in a batch
-                    pause = attempts.pause(error)
                 self._wait(pause)
 
     def _wait(self, pause: float) -> None:
