@@ -59,12 +59,14 @@ def test_overload_is_told_with_when_to_come_again() -> None:
             )
             assert "1 requests are waiting; the limit is 2" in message
             assert detail.retry_delay.ToTimedelta().total_seconds() == RETRY_AFTER
-            calls.append(asyncio.ensure_future(service.Translate(ask("c"))))
-            await until(lambda: model.engine.waiting == 2)
-            batch = await service.BatchTranslate(wire.BatchTranslateRequest(texts=["d", "e"]))
+            texts = ["Merci. Bonjour."] * 2
+            batch = await service.BatchTranslate(wire.BatchTranslateRequest(texts=texts))
             for segment in batch.segments:
                 assert segment.error.code == StatusCode.RESOURCE_EXHAUSTED.value[0]
                 assert segment.error.retry_after == RETRY_AFTER
+            calls.append(asyncio.ensure_future(service.Translate(ask("c"))))
+            await until(lambda: model.engine.waiting == 2)
+            await refused(service.Translate(ask("d")), StatusCode.RESOURCE_EXHAUSTED)
             runtime.allow(100)
             assert [(await call).translation.text for call in calls] == ["a", "b", "c"]
 
