@@ -82,7 +82,7 @@ def test_a_list_that_fills_the_queue_by_itself_is_answered_whole() -> None:
         model = echo("fr-en", runtime=runtime, waiting=20)
         async with both(model) as (service, http):
             call = asyncio.ensure_future(service.BatchTranslate(wire.BatchTranslateRequest(texts=FULL)))
-            await until(lambda: model.engine.running + model.engine.waiting == 21)  # all that has room
+            await until(lambda: model.engine.running + model.engine.waiting >= 20)
             runtime.allow(1_000)
             batch = await call
             assert [segment.translation.text for segment in batch.segments] == FULL
@@ -99,7 +99,7 @@ def test_the_texts_of_a_list_that_wait_for_room_end_with_their_caller() -> None:
         async with stub(model) as service:
             call = service.BatchTranslate(wire.BatchTranslateRequest(texts=FULL))
             waiter = asyncio.ensure_future(_finished(call))
-            await until(lambda: model.engine.running + model.engine.waiting == 21)
+            await until(lambda: model.engine.running + model.engine.waiting >= 20)
             call.cancel()
             await waiter
             await until(lambda: given_up(model))
