@@ -65,7 +65,11 @@ def _divided(tokenizer: "Tokenizer", lengths: Lengths, target_language: str | No
     try:
         return divided_for(tokenizer, line, lengths, target_language)
     except TargetLanguageError as error:
-        remedy = "Name it with --target-language, or begin the line with >>CODE<<."
+        remedy = (
+            "Name it with --target-language, or begin the line with >>CODE<<."
+            if tokenizer.all_languages
+            else "Leave out --target-language."
+        )
         raise CommandError(f"{error} {remedy}") from error
 
 
@@ -120,7 +124,7 @@ def _exported(arguments: argparse.Namespace) -> Opened:
 
 
 def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str) -> None:
-    """Raise CommandError for search options that an exported version does not have.
+    """End the program with the usage for search options that an exported version does not have.
 
     Args:
         arguments: The arguments of the command.
@@ -133,7 +137,7 @@ def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str
         if getattr(arguments, name) != default
     ]
     if given:
-        raise CommandError(
+        arguments.usage_error(
             f"{arguments.model} is {kind}, and translates greedily: leave out "
             f"{', '.join(given)}, or name the run that {it} was exported from."
         )

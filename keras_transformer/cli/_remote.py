@@ -99,7 +99,7 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
             arguments.usage_error(f"{option} is for a server with TLS, as grpcs://HOST:PORT; got {address}")
     refuse_what_only_a_run_can(arguments, "a server", "its model")
     if arguments.target_language:
-        raise CommandError(
+        arguments.usage_error(
             "--target-language is for a run or an exported version; for a server begin each line with "
             f">>{arguments.target_language}<<."
         )
