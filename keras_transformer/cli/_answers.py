@@ -29,11 +29,6 @@ def configure_answers(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="maximum tokens of an answer (2 S + 10 for S source tokens)",
     )
-    parser.add_argument(
-        "--target-language",
-        metavar="CODE",
-        help="language to translate into, of an imported model that has several; info lists them",
-    )
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--scores", action="store_true", help="print the score and a tab before each line")
     forms.add_argument(

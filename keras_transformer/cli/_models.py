@@ -27,8 +27,8 @@ def check_model(path: Path) -> None:
         raise CommandError(f"{path} does not exist: name a run directory or a .keras file.")
     if looks_exported(path):
         raise CommandError(
-            f"{path} is an exported version, for `translate`, `verify` and `info`: name the run here that "
-            "it was exported from."
+            f"{path} is an exported version, for `translate`, `evaluate`, `verify` and `info`: name the run "
+            "here that it was exported from."
         )
     file = _file(path)
     if path.is_dir() and not file.exists():
@@ -80,6 +80,11 @@ def configure_search(parser: argparse.ArgumentParser) -> None:
         default=1.0,
         metavar="X",
         help="divide the score of an answer by its length to this power; more prefers long answers (1.0)",
+    )
+    parser.add_argument(
+        "--target-language",
+        metavar="CODE",
+        help="language to translate into, of an imported model that has several; info lists them",
     )
 
 

@@ -266,10 +266,13 @@ def test_what_can_be_mended_is_told_with_exit_status_1(
             ["--translations", "t", "--reference", "r", "--compare", "o.keras"],
             "--source is needed: it is what o",
         ),
-        (["--translations", "t", "--reference", "r", "--beam", "5"], "--beam and --length-penalty say how a"),
+        (
+            ["--translations", "t", "--reference", "r", "--beam", "5"],
+            "--length-penalty and --target-language",
+        ),
         (
             ["--translations", "t", "--reference", "r", "--compare", "o", "--length-penalty", "0.6"],
-            "MODEL searches: here is none, leave them out",
+            "a MODEL translates: here is none, leave them out",
         ),
         (["--translations", "-", "--reference", "-"], "standard input (-) can be read as one file only"),
         (["--translations", "t", "--source", "s", "--reference", "-"], "it cannot be standard input here"),
