@@ -54,6 +54,17 @@ def _exempt_older_objects_from_garbage_collection() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _runtimes_in_forks() -> Iterator[None]:
+    """Fork the processes of the certificate's runtimes; those of commands that tests start are started."""
+    from export import isolated
+    from tests.support import forked_runtimes
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(isolated, "subprocess", forked_runtimes)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _environment_before_an_export() -> None:
     """Take back the variable that `keras-transformer export` sets for its process: here it comes too late."""
