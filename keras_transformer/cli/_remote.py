@@ -3,19 +3,20 @@
 import argparse
 import os
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli import CommandError, failures
+from keras_transformer.cli._models import search_options
 from keras_transformer.cli._opened import Opened, refuse_what_only_a_run_can
+from keras_transformer.cli._options import add_files
+from keras_transformer.libraries import LibraryError, check_installed
 from keras_transformer.text.sentences import Parts
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ ENCRYPTING = {
     "--key": "with grpcs://, the key of the client's certificate",
 }
 OPTIONS = {"--token-file": "file with the bearer token for the server", **ENCRYPTING}
-MAX_BATCHES = 2  # batches under way: the next one arrives while the server translates one
+MAX_BATCHES = 2  # batches under way at the same time: one arrives while the server translates the other
 TIMEOUT = 600.0  # seconds for a batch and its repetitions
 MAX_ATTEMPTS = 8  # of a call that an overloaded server refuses
 SCHEMES = ("grpc", "grpcs")
@@ -80,9 +81,7 @@ def path_or_address(text: str) -> Path | Address:
 
 def configure_remote(parser: argparse.ArgumentParser) -> None:
     """Add the options for a server."""
-    group = parser.add_argument_group("where MODEL is a server")
-    for option, meaning in OPTIONS.items():
-        group.add_argument(option, type=Path, metavar="F", help=meaning)
+    add_files(parser.add_argument_group("where MODEL is a server"), OPTIONS)
 
 
 def refuse_server_options(arguments: argparse.Namespace) -> None:
@@ -99,17 +98,8 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
         for option in _given(arguments, ENCRYPTING):
             arguments.usage_error(f"{option} is for a server with TLS, as grpcs://HOST:PORT; got {address}")
     refuse_what_only_a_run_can(arguments, "a server", "its model")
-    if arguments.target_language:
-        raise CommandError(
-            "--target-language is for a run or an exported version; for a server begin each line with "
-            f">>{arguments.target_language}<<."
-        )
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise CommandError(
-            f"asking a server needs {' and '.join(missing)}, which this environment has not: "
-            "install the package from its clone with its extra `serve`."
-        )
+    with failures(LibraryError, end="."):
+        check_installed(NEEDED, "asking a server", "serve")
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # the errors say the same
     from serving import Client, Retries, Tls, TranslationError
     from serving.security.watched_file import UnusableError
@@ -118,12 +108,12 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
     try:
         client = partial(Client, address.target, TIMEOUT, token=_token(arguments), tls=tls)
         with client(retries=Retries(times=1)) as first:  # do not wait for a server that is not there
-            languages = _languages(first.models().models, address)
+            languages = _languages(first.models().models, address, arguments.target_language)
     except UnusableError as error:
         raise CommandError(f"{error}.") from error
     except TranslationError as error:
         raise _failure(address, error) from error
-    form = _scored if arguments.scores else _text
+    form = partial(_scored, arguments.length_penalty) if arguments.scores else _text
     with ThreadPoolExecutor(MAX_BATCHES) as pool, client(retries=Retries(times=MAX_ATTEMPTS)) as connection:
         yield Opened(
             languages, _whole, 0, _Remote(connection, pool, arguments).translate, form, f" with {address}"
@@ -139,6 +129,8 @@ class _Remote:
             model=self._address.model,
             version=self._address.version,
             scores=arguments.scores,
+            **_search(arguments),
+            target_language=arguments.target_language or "",
         )
 
     def translate(self, texts: list[str]) -> "Iterator[wire.Translation]":
@@ -146,31 +138,25 @@ class _Remote:
         from serving import TranslationError
         from serving.client.calls import BATCH_TEXTS
 
-        under_way: deque[tuple[list[str], Future[list[wire.Translation]]]] = deque()
+        batches = [texts[begin : begin + BATCH_TEXTS] for begin in range(0, len(texts), BATCH_TEXTS)]
         try:
-            for begin in range(0, len(texts), BATCH_TEXTS):
-                batch = texts[begin : begin + BATCH_TEXTS]
-                under_way.append((batch, self._pool.submit(self._request, batch)))
-                if len(under_way) == MAX_BATCHES:
-                    yield from self._answers(*under_way.popleft())
-            while under_way:
-                yield from self._answers(*under_way.popleft())
+            for batch, answers in zip(batches, self._pool.map(self._batch, batches), strict=True):
+                yield from map(self._request, batch) if answers is None else answers
         except TranslationError as error:
             raise _failure(self._address, error) from error
 
-    def _answers(
-        self, batch: list[str], future: "Future[list[wire.Translation]]"
-    ) -> "Iterable[wire.Translation]":
+    def _batch(self, texts: list[str]) -> "list[wire.Translation] | None":
+        """Translate texts; None if one of them is at fault, so that those before it get their answers."""
         from grpc import StatusCode
 
         from serving import TranslationError
 
         try:
-            return future.result()
+            return self._request(texts)
         except TranslationError as error:
-            if error.code not in (StatusCode.INVALID_ARGUMENT, StatusCode.INTERNAL):
-                raise
-        return map(self._request, batch)  # one text is at fault: those before it get their answers
+            if error.code in (StatusCode.INVALID_ARGUMENT, StatusCode.INTERNAL):
+                return None
+            raise
 
 
 def _given(arguments: argparse.Namespace, options: Iterable[str]) -> list[str]:
@@ -192,7 +178,7 @@ def _token(arguments: argparse.Namespace) -> str | None:
     return tokens[0]
 
 
-def _languages(models: "Iterable[wire.Model]", address: Address) -> str:
+def _languages(models: "Iterable[wire.Model]", address: Address, target_language: str | None) -> str:
     """Return the languages of the addressed model, as they are printed.
 
     Raises:
@@ -213,9 +199,8 @@ def _languages(models: "Iterable[wire.Model]", address: Address) -> str:
     serving = [version for version in model.versions if version.state == wire.STATE_SERVING]
     for version in serving:
         if version.version == (address.version or model.default_version):
-            return (
-                f" {version.source_language} to {version.target_language}" if version.source_language else ""
-            )
+            target = target_language or version.target_language
+            return f" {version.source_language} to {target}" if version.source_language else ""
     raise CommandError(
         f"{address} has no version {address.version or model.default_version} of {model.name} that answers: "
         f"name one of {', '.join(str(version.version) for version in serving) or 'another model'}."
@@ -242,6 +227,15 @@ def _text(line: Parts, results: "list[wire.Translation]") -> str:
     return results[0].text if line.texts else ""
 
 
-def _scored(line: Parts, results: "list[wire.Translation]") -> str:
-    score = f"{results[0].score:.4f}" if line.texts and results[0].HasField("score") else ""
+def _search(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the search that are not the default; an earlier server knows none."""
+    given = search_options(arguments).items()
+    return {name: value for name, value in given if value != 1}
+
+
+def _scored(penalty: float, line: Parts, results: "list[wire.Translation]") -> str:
+    score = ""
+    if line.texts and results[0].HasField("score"):
+        tokens = results[0].usage.target_tokens
+        score = f"{results[0].score * tokens / tokens**penalty:.4f}"
     return f"{score}\t{_text(line, results)}"

@@ -5,7 +5,15 @@ from typing import Any
 
 import keras
 
-from keras_transformer.layers.arguments import check_epsilon, check_rates, check_sizes, spawn
+from keras_transformer.layers.arguments import (
+    arguments_of,
+    check_epsilon,
+    check_flags,
+    check_rates,
+    check_sizes,
+    serialized,
+    spawn,
+)
 from keras_transformer.layers.attention import MultiHeadSelfAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.masks import masked_spec
@@ -33,38 +41,28 @@ class TransformerSettings(Rematerializable):
         check_sizes(num_heads=num_heads, inner_width=inner_width)
         check_rates(dropout=dropout, attention_dropout=attention_dropout, inner_dropout=inner_dropout)
         check_epsilon(epsilon)
+        check_flags(norm_first=norm_first)
         super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.inner_width = inner_width
+        self.num_heads = int(num_heads)
+        self.inner_width = int(inner_width)
         self.dropout = dropout
         self.attention_dropout = attention_dropout
         self.inner_dropout = inner_dropout
         self.activation = keras.activations.get(activation)
-        self.norm_first = norm_first
+        self.norm_first = bool(norm_first)
         self.epsilon = epsilon
         self.seed = seed
         self.supports_masking = True
 
     def settings(self) -> dict[str, Any]:
         """What a stack hands to each of its blocks."""
-        return {
-            "num_heads": self.num_heads,
-            "inner_width": self.inner_width,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "inner_dropout": self.inner_dropout,
-            "activation": self.activation,
-            "norm_first": self.norm_first,
-            "epsilon": self.epsilon,
-            "seed": self.seed,
-        }
+        return arguments_of(self, TransformerSettings)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         return masked_spec(self, *args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        activation = keras.activations.serialize(self.activation)
-        return {**super().get_config(), **self.settings(), "activation": activation}
+        return {**super().get_config(), **serialized(self, TransformerSettings)}
 
 
 class TransformerBlock(TransformerSettings):

@@ -48,62 +48,23 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
 class MarianConfig:
     """What a MarianMT directory says of its network and of how it generates. Ids are those of its files."""
 
-    encoder_layers: int
-    decoder_layers: int
-    width: int
-    encoder_inner_width: int
-    decoder_inner_width: int
-    encoder_heads: int
-    decoder_heads: int
-    dropout: float
-    attention_dropout: float
-    inner_dropout: float
-    activation: str
-    scale_embeddings: bool
-    max_length: int  # positions
+    network: Network  # all but the ids that are never generated, which are numbered anew
     source_vocabulary: int
     target_vocabulary: int
     shares_vocabulary: bool  # one table of both sides
-    ties_output: bool  # the target's table gives the logits
     pad_id: int
     start_id: int
     end_id: int
     forbidden: tuple[int, ...]  # never generated
-    answer_tokens: int  # the longest answer
     source_lang: str
     target_lang: str
     separate_vocabularies: bool  # a file for each side
     pieces: Mapping[str, str]  # "pad", "unk" and "eos" -> how the vocabulary calls them
 
-    def network(self, forbidden: tuple[int, ...]) -> Network:
-        """The network of this configuration.
-
-        Args:
-            forbidden: The ids that are never generated, as they are numbered here.
-        """
-        own_inner = self.decoder_inner_width != self.encoder_inner_width
-        own_heads = self.decoder_heads != self.encoder_heads
-        return Network(
-            encoder_layers=self.encoder_layers,
-            decoder_layers=self.decoder_layers,
-            width=self.width,
-            inner_width=self.encoder_inner_width,
-            num_heads=self.encoder_heads,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            inner_dropout=self.inner_dropout,
-            activation=self.activation,
-            norm_first=False,
-            max_length=self.max_length,
-            decoder_inner_width=self.decoder_inner_width if own_inner else None,
-            decoder_num_heads=self.decoder_heads if own_heads else None,
-            positions="sinusoidal_halves",
-            scale_embeddings=self.scale_embeddings,
-            tied_output=self.ties_output,
-            output_bias=True,
-            answer_tokens=self.answer_tokens,
-            forbidden=forbidden,
-        )
+    @property
+    def decoder_inner_width(self) -> int:
+        """Width inside the feed-forward layers of the decoder."""
+        return self.network.decoder_inner_width or self.network.inner_width
 
 
 def read_marian_config(directory: PretrainedDirectory) -> MarianConfig:
@@ -160,6 +121,8 @@ class _Reader:
         if not isinstance(activation, str) or activation not in ACTIVATIONS:
             self._wrong(CONFIG, "activation_function", f"must be one of {', '.join(ACTIVATIONS)}", activation)
         shares = self._flag(config, "share_encoder_decoder_embeddings", True)
+        scales = self._flag(config, "scale_embedding", False)
+        ties_output = self._flag(config, "tie_word_embeddings", True)
         if shares and target_size != sizes["vocab_size"]:
             self._wrong(
                 CONFIG, "decoder_vocab_size", f"must be vocab_size, {sizes['vocab_size']}, if shared",
@@ -187,29 +150,37 @@ class _Reader:
                 self._wrong(CONFIG, name, f"must divide d_model, {sizes['d_model']}", sizes[name])
         if self.problems:
             return None
-        return MarianConfig(
+        own_inner = sizes["decoder_ffn_dim"] != sizes["encoder_ffn_dim"]
+        own_heads = sizes["decoder_attention_heads"] != sizes["encoder_attention_heads"]
+        network = Network(
             encoder_layers=sizes["encoder_layers"],
             decoder_layers=sizes["decoder_layers"],
             width=sizes["d_model"],
-            encoder_inner_width=sizes["encoder_ffn_dim"],
-            decoder_inner_width=sizes["decoder_ffn_dim"],
-            encoder_heads=sizes["encoder_attention_heads"],
-            decoder_heads=sizes["decoder_attention_heads"],
+            inner_width=sizes["encoder_ffn_dim"],
+            num_heads=sizes["encoder_attention_heads"],
             dropout=rates["dropout"],
             attention_dropout=rates["attention_dropout"],
             inner_dropout=rates["activation_dropout"],
             activation=ACTIVATIONS[activation],
-            scale_embeddings=self._flag(config, "scale_embedding", False),
+            norm_first=False,
             max_length=sizes["max_position_embeddings"],
+            decoder_inner_width=sizes["decoder_ffn_dim"] if own_inner else None,
+            decoder_num_heads=sizes["decoder_attention_heads"] if own_heads else None,
+            positions="sinusoidal_halves",
+            scale_embeddings=scales,
+            tied_output=ties_output,
+            output_bias=True,
+            answer_tokens=longest,
+        )
+        return MarianConfig(
+            network,
             source_vocabulary=sizes["vocab_size"],
             target_vocabulary=target_size,
             shares_vocabulary=shares,
-            ties_output=self._flag(config, "tie_word_embeddings", True),
             pad_id=ids["pad_token_id"],
             start_id=ids["decoder_start_token_id"],
             end_id=ids["eos_token_id"],
             forbidden=forbidden,
-            answer_tokens=longest,
             source_lang=languages[0],
             target_lang=languages[1],
             separate_vocabularies=separate,
@@ -261,46 +232,43 @@ class _Reader:
         if value is None:
             self.problems.append(f"{file}: {name} is missing")
             return 0
-        if type(value) is not int or not 1 <= value <= most:
-            self._wrong(file, name, f"must be a whole number of 1 to {most:,}", value)
-            return 0
-        return value
+        right = type(value) is int and 1 <= value <= most
+        return self._checked(right, file, name, f"must be a whole number of 1 to {most:,}", value, 0)
 
     def _id(self, values: dict[str, Any], name: str, vocabulary: int) -> int:
         value = values.get(name)
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
-        if type(value) is not int or not 0 <= value < vocabulary:
-            self._wrong(CONFIG, name, f"must be an id of the vocabulary, 0 to {vocabulary - 1}", value)
-            return 0
-        return value
+        right = type(value) is int and 0 <= value < vocabulary
+        rule = f"must be an id of the vocabulary, 0 to {vocabulary - 1}"
+        return self._checked(right, CONFIG, name, rule, value, 0)
 
     def _rate(self, values: dict[str, Any], name: str, default: float) -> float:
         value = values.get(name, default)
-        if type(value) not in (int, float) or not 0 <= value < 1:
-            self._wrong(CONFIG, name, "must be at least 0 and below 1", value)
-            return 0.0
-        return float(value)
+        right = type(value) in (int, float) and 0 <= value < 1
+        return float(self._checked(right, CONFIG, name, "must be at least 0 and below 1", value, 0))
 
     def _flag(self, values: dict[str, Any], name: str, default: bool, file: str = CONFIG) -> bool:
         value = values.get(name, default)
-        if type(value) is not bool:
-            self._wrong(file, name, "must be true or false", value)
-            return default
-        return value
+        return self._checked(type(value) is bool, file, name, "must be true or false", value, default)
 
     def _text(self, values: dict[str, Any], name: str, default: str, file: str) -> str:
         value = values.get(name) or default
-        if not isinstance(value, str) or len(value) > 100 or not value.isprintable():
-            self._wrong(file, name, "must be a printable text of at most 100 characters", value)
-            return default
-        return value
+        right = isinstance(value, str) and len(value) <= 100 and value.isprintable()
+        rule = "must be a printable text of at most 100 characters"
+        return self._checked(right, file, name, rule, value, default)
 
     def _piece(self, values: dict[str, Any], name: str, default: str) -> str:
         value = values.get(name, default)
         if isinstance(value, dict):  # an AddedToken, written out
             value = value.get("content")
         return self._text({name: value}, name, default, TOKENIZER)
+
+    def _checked(self, right: bool, file: str, name: str, rule: str, value: Any, instead: Any) -> Any:
+        """The value if it is right; else the other one, and a problem."""
+        if not right:
+            self._wrong(file, name, rule, value)
+        return value if right else instead
 
     def _wrong(self, file: str, name: str, rule: str, value: Any) -> None:
         self.problems.append(f"{file}: {name} {rule}; got {value!r:.60}")

@@ -19,11 +19,19 @@ MAX_BYTES = 2**20  # of a body: the parser holds the interpreter, and needs at m
 MAX_FORM_BYTES = 2**18  # the same of a form, whose parser is slower
 LARGE_FORM = 2**16  # bytes: to read so many takes less than a few milliseconds
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
-FIELDS = ("q", "source", "target", "format", "model", "version")
-UNUSED = ("api_key", "alternatives")  # LibreTranslate's clients send them; they change nothing here
+SEARCH = ("beam", "alternatives", "length_penalty", "prefix")
+FIELDS = ("q", "source", "target", "format", "model", "version", *SEARCH)
+UNUSED = ("api_key",)  # LibreTranslate's clients send it; it changes nothing here
+MAX_COUNT = 2**32 - 1
 MAX_VERSION = 2**64 - 1
 UNKNOWN = f"body has an unknown field; the fields are {', '.join(FIELDS)}"
-EXPECTED = {"q": "a string, or a list of strings", "version": f"a whole number from 0 to {MAX_VERSION}"}
+EXPECTED = {
+    "q": "a string, or a list of strings",
+    "version": f"a whole number from 0 to {MAX_VERSION}",
+    "beam": f"a whole number from 0 to {MAX_COUNT}",
+    "alternatives": f"a whole number from 0 to {MAX_COUNT}",
+    "length_penalty": "a number",
+}
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,7 @@ class TextRequest:
         target: Language code; empty is any.
         model: Name; empty is any.
         version: Number; 0 is the default.
+        search: Fields of wire.Options that choose the search.
     """
 
     texts: list[str]
@@ -45,6 +54,7 @@ class TextRequest:
     target: str
     model: str
     version: int
+    search: Mapping[str, Any]
 
     @property
     def text(self) -> str:
@@ -58,8 +68,8 @@ class TextRequest:
         return self.texts[0]
 
 
-class _Fields(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A JSON body: its shape is checked while it is parsed, so that the first wrong value ends it."""
+class _Fields(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields of a body. JSON is checked while it is parsed, so that the first wrong value ends it."""
 
     q: str | list[str] | msgspec.UnsetType = msgspec.UNSET
     source: str = ""
@@ -68,7 +78,10 @@ class _Fields(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     model: str = ""
     version: int | str = 0
     api_key: msgspec.Raw = msgspec.Raw()
-    alternatives: msgspec.Raw = msgspec.Raw()
+    beam: int | str = 0
+    alternatives: int | str = 0
+    length_penalty: float | str | None = None
+    prefix: str = ""
 
 
 _DECODER = msgspec.json.Decoder(_Fields)
@@ -124,30 +137,41 @@ async def parse(content: bytes, kind: str, limits: Limits) -> TextRequest:
 
 
 def _parse(content: bytes, kind: str, limits: Limits) -> TextRequest:
-    fields = _parse_json(content) if kind == JSON else _parse_form(content, limits.segments)
-    if not {*FIELDS, *UNUSED}.issuperset(fields):
-        raise InvalidError("body", UNKNOWN)
-    if "q" not in fields:
+    fields = _fields(content, kind, limits)
+    if fields.q is msgspec.UNSET:
         raise InvalidError("q", "q is missing; send the text to translate")
-    if _string(fields, "format") not in ("", "text"):
+    if fields.format not in ("", "text"):
         raise InvalidError("format", 'format must be "text"; HTML is not supported')
-    q = fields["q"]
-    if isinstance(q, list):
-        limits.check_segments(len(q))  # before its items are read
-    source, target = (_language(fields, name) for name in ("source", "target"))
-    return TextRequest(
-        q if isinstance(q, list) else [q],
-        isinstance(q, list),
-        "" if source == "auto" else source,
-        target,
-        _string(fields, "model"),
-        _number(fields.get("version", 0)),
-    )
+    several = isinstance(fields.q, list)
+    texts = fields.q if isinstance(fields.q, list) else [fields.q]
+    if several:
+        limits.check_segments(len(texts))
+    for name, code in (("source", fields.source), ("target", fields.target)):
+        check_name(name, code, "the code of a language")
+    source = "" if fields.source == "auto" else fields.source
+    version = _number("version", fields.version, MAX_VERSION)
+    return TextRequest(texts, several, source, fields.target, fields.model, version, _search(fields))
 
 
-def _parse_json(content: bytes) -> Mapping[str, Any]:
+def _search(fields: _Fields) -> Mapping[str, Any]:
+    """Return the fields of wire.Options that are not the default."""
+    search: dict[str, Any] = {"prefix": fields.prefix} if fields.prefix else {}
+    for name, value in (("beam", fields.beam), ("alternatives", fields.alternatives)):
+        if number := _number(name, value, MAX_COUNT):
+            search[name] = number
+    if fields.length_penalty is not None:
+        try:
+            search["length_penalty"] = float(fields.length_penalty)
+        except ValueError:
+            raise _unexpected("length_penalty") from None
+    return search
+
+
+def _fields(content: bytes, kind: str, limits: Limits) -> _Fields:
     try:
-        fields = _DECODER.decode(content)
+        if kind == JSON:
+            return _DECODER.decode(content)
+        return msgspec.convert(_parse_form(content, limits.segments), _Fields)
     except msgspec.ValidationError as error:
         match = _WRONG_FIELD.search(str(error))
         if match is None:
@@ -156,7 +180,6 @@ def _parse_json(content: bytes) -> Mapping[str, Any]:
         raise _unexpected(match[1]) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InvalidError("body", "body must be JSON in UTF-8") from None
-    return {name: value for name in FIELDS if (value := getattr(fields, name)) is not msgspec.UNSET}
 
 
 def _parse_form(content: bytes, segments: int) -> Mapping[str, Any]:
@@ -175,27 +198,15 @@ def _parse_form(content: bytes, segments: int) -> Mapping[str, Any]:
             f"body has {text.count('&') + 1:,} fields; the limit is {max_fields:,}, {segments:,} of them q. "
             "Send several batches.",
         ) from None
-    return {name: values if len(values) > 1 else values[0] for name, values in fields.items()}
+    known = {name: values for name, values in fields.items() if name not in UNUSED}
+    return {name: values if len(values) > 1 else values[0] for name, values in known.items()}
 
 
-def _string(fields: Mapping[str, Any], name: str) -> str:
-    value = fields.get(name, "")
-    if not isinstance(value, str):  # a form that has it twice
-        raise _unexpected(name)
-    return value
-
-
-def _language(fields: Mapping[str, Any], name: str) -> str:
-    code = _string(fields, name)
-    check_name(name, code, "the code of a language")
-    return code
-
-
-def _number(value: object) -> int:
+def _number(name: str, value: object, maximum: int) -> int:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 20:
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_VERSION:
-        raise _unexpected("version")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= maximum:
+        raise _unexpected(name)
     return value
 
 
