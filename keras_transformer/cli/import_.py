@@ -1,4 +1,4 @@
-"""Import a MarianMT (OPUS-MT) directory, as Hugging Face saves it, as a run.
+"""Import a MarianMT (OPUS-MT) directory, as Hugging Face or Marian itself saves it, as a run.
 
 The run translates, is scored, exported and served like one that was trained here. Nothing in the directory is
 executed. `info` shows the target languages of a model that has several.
@@ -20,7 +20,7 @@ from keras_transformer.text.visible import visible
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("directory", type=Path, metavar="DIR", help="config.json, weights, vocabularies")
+    parser.add_argument("directory", type=Path, metavar="DIR", help="weights, configuration, vocabularies")
     parser.add_argument("--run", type=Path, required=True, metavar="RUN", help="the run to write")
     for side in ("source", "target"):
         parser.add_argument(
