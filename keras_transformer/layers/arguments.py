@@ -1,4 +1,4 @@
-"""Arguments that layers share: checks of sizes and rates, and seeds."""
+"""Checks of the sizes and rates that layers share, and their seeds."""
 
 import numbers
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def check_sizes(**sizes: Any) -> None:
-    """Refuse a size that is not a whole number of at least 1."""
+    """Raise ValueError for a size that is not a whole number of at least 1."""
     for name, size in sizes.items():
         if not isinstance(size, numbers.Integral) or isinstance(size, bool):
             remedy = f" Try {name}={int(size)}." if isinstance(size, float) and size.is_integer() else ""
@@ -17,14 +17,14 @@ def check_sizes(**sizes: Any) -> None:
 
 
 def check_rates(**rates: Any) -> None:
-    """Refuse a dropout rate outside [0, 1)."""
+    """Raise ValueError for a dropout rate outside [0, 1)."""
     for name, rate in rates.items():
         if not (_is_number(rate) and 0 <= rate < 1):
             raise ValueError(f"{name} must be at least 0 and below 1, the share to drop; got {rate!r}.")
 
 
 def check_epsilon(epsilon: Any) -> None:
-    """Refuse an epsilon that is not a number above 0."""
+    """Raise ValueError for an epsilon that is not a number above 0."""
     if not (_is_number(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon must be above 0, such as 1e-5; got {epsilon!r}.")
 
@@ -34,7 +34,7 @@ def _is_number(value: Any) -> bool:
 
 
 def spawn(seed: int | None, count: int) -> list[int | None]:
-    """Derive `count` seeds from one; without one, each is None."""
+    """Derive `count` independent seeds from one seed; without a seed, return None for each."""
     if seed is None:
         return [None] * count
     return [int(state) for state in np.random.SeedSequence(seed).generate_state(count) >> 1]
