@@ -1,6 +1,6 @@
-"""Beam search: the best few partial answers of a source are extended, and the best few finished ones kept.
+"""Beam search: extend the best partial answers of a source, and keep the best finished ones.
 
-It is the search of keras_transformer.decoding.beam. W width of the beam, N candidates of a row.
+The algorithm is that of keras_transformer.decoding.beam. W width of the beam, N candidates of a row.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from keras_transformer.inference.strategy import Choices, Move
 
 
 class _Partial(NamedTuple):
-    score: float  # sum of the log-probabilities; of a finished one divided by its length's power
-    parent: int  # the beam, of W, whose answer this one extends
+    score: float  # sum of the log-probabilities; once finished, divided by length ** length penalty
+    parent: int  # index of the beam, 0 to W - 1, that this one extends
     ids: list[int]
     log_probs: list[float]
 
 
 class BeamSearch:
-    """W rows of one request."""
+    """Beam search of one request in W rows."""
 
     def __init__(self, request: Request, end_id: int) -> None:
         self.request = request
@@ -32,14 +32,18 @@ class BeamSearch:
         self._finished: list[_Partial] = []  # in the order they finished
 
     def advance(self, choices: Choices, rows: Sequence[int]) -> Sequence[Move]:
-        """Extend the partial answers by one token, and keep the best."""
+        """Extend the partial answers by one token, and keep the best.
+
+        Raises:
+            TypeError: If the backend returns no candidates.
+        """
         if choices.candidates is None:
             raise TypeError("a beam needs a backend that returns candidates.")
         self._extend(choices.candidates, rows)
         if len(self._finished) >= len(rows) or not self._alive:
             self._finish()
             return ()
-        # rows without a partial answer of their own are padding: they go on, and nothing reads them
+        # rows without a partial answer are padding: they are decoded too, but their results are not used
         moves = [
             Move(row, rows[partial.parent], partial.ids[-1])
             for row, partial in zip(rows, self._alive, strict=False)
@@ -57,7 +61,7 @@ class BeamSearch:
                 score = partial.score / len(partial.ids) ** self.request.length_penalty
                 self._finished.append(partial._replace(score=score))
                 if not at_limit:
-                    self._alive += islice(others, 1)  # takes its place
+                    self._alive += islice(others, 1)  # the next best replaces it
             else:
                 self._alive.append(partial)
 

@@ -86,6 +86,7 @@ class TransformerEncoder(TransformerStack):
 
     Args:
         num_layers: Number of blocks.
+        block_settings: Arguments of the blocks that differ from those of the stack.
         num_heads: Number of attention heads; it must divide the width of the input.
         inner_width: Width between the two layers of the feed-forward networks.
         dropout: Share of each sublayer's output to drop in training.

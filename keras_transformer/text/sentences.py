@@ -223,7 +223,7 @@ def _pieces(line: str, start: int, end: int, count: Count, longest: int) -> Iter
 
 
 def _division(line: str, start: int, end: int) -> Span:
-    """Return the gap nearest the middle: after a clause mark in the middle half, else any space, else no gap."""
+    """Return the gap nearest the middle: after a clause mark in the middle half, or any space."""
     middle = (start + end) // 2
     for pattern, furthest in ((_CLAUSE, (end - start) / 4), (_SPACE, inf)):
         gaps = [match.span("space") for match in pattern.finditer(line, start, end) if match.end() < end]

@@ -1,4 +1,4 @@
-"""Rows in ONNX Runtime: their caches are written in place, in buffers that never move.
+"""Backend on ONNX Runtime, which writes its caches in place, in buffers that never move.
 
 N slots, B rows, S source length, D width, H heads, K head width, L decoder layers, V vocabulary.
 """
@@ -17,18 +17,18 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class OnnxBackend:
-    """The encoder and decoder graphs of `keras_transformer.graphs.transformer`.
+    """Backend on the encoder and decoder graphs of `keras_transformer.graphs.transformer`.
 
-    The first B slots are taken. Buffers do not move, so one binding for each B is enough.
+    The first B slots are in use. Buffers never move, so one binding for each B is enough.
 
     Args:
-        encoder: a session of the encoder.
-        decoder: a session of the decoder; one with candidates is needed for beams and prefixes.
-        start_id: the token that every answer starts after.
-        slots: the maximum of B.
-        longest_source: the longest source, in tokens.
-        longest_answer: the longest answer, in tokens.
-        candidates: how many of the likeliest tokens of a row are returned, by a decoder that has them.
+        encoder: Session of the encoder.
+        decoder: Session of the decoder; beams and prefixes need one with candidates.
+        start_id: Id of the token before every answer.
+        slots: Maximum of B.
+        longest_source: Largest number of tokens of a source.
+        longest_answer: Largest number of tokens of an answer.
+        candidates: Number of the likeliest tokens of a row to return, for a decoder with candidates.
     """
 
     def __init__(
@@ -64,10 +64,12 @@ class OnnxBackend:
         self._bindings: dict[int, Any] = {}
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
+        """Encode sources of one length."""
         encoded: Encoded = self._encoder.run(None, {"source": np.array(sources, np.int32)})
         return encoded
 
     def admit(self, encoded: Encoded, copies: int = 1) -> None:
+        """Copy encoded sentences into the next free slots, `copies` times each."""
         memory, last = (part if copies == 1 else np.repeat(part, copies, axis=1) for part in encoded)
         _, rows, _, length, _ = memory.shape
         new = slice(self.rows, self.rows + rows)
@@ -79,6 +81,7 @@ class OnnxBackend:
         self.rows += rows
 
     def step(self) -> StepResult:
+        """Decode the next token of every row."""
         rows = slice(self.rows)
         binding = self._bindings.get(self.rows)
         if binding is None:
@@ -86,10 +89,12 @@ class OnnxBackend:
         return self._run(binding, rows)
 
     def step_alone(self, row: int) -> StepResult:
+        """Decode the next token of one row."""
         rows = slice(row, row + 1)
         return self._run(self._bound(rows), rows)
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
+        """Copy the caches of parent rows to their rows, and set the last tokens."""
         self._token[rows, 0] = tokens
         moved = rows != parents
         if moved.any():
@@ -98,6 +103,7 @@ class OnnxBackend:
             cache[:, rows, :, :written] = cache[:, parents, :, :written]
 
     def retire(self, row: int) -> None:
+        """Free a row; the last row moves to its slot."""
         self.rows -= 1
         if row == self.rows:
             return
@@ -138,7 +144,7 @@ class OnnxBackend:
         return binding
 
     def _outputs(self, rows: slice) -> Arrays:
-        """Return the buffers of what the decoder says of these rows, other than the caches."""
+        """Return the buffers of the decoder's outputs for these rows, except the caches."""
         outputs: Arrays = {"next": self._token[rows], "log_prob": self._log_prob[rows]}
         if self._candidates:
             outputs |= {name: values[rows] for name, values in self._candidates._asdict().items()}
@@ -158,5 +164,5 @@ def _address(values: NDArray[Any]) -> tuple[Any, ...]:
 
 
 def part_name(part: int) -> str:
-    """Return how the graphs call one of the 2 L keys and values of all layers."""
+    """Return the name in the graphs of one of the 2 L keys and values of all layers."""
     return f"{('key', 'value')[part % 2]}_{part // 2}"
