@@ -1,4 +1,4 @@
-"""The MODEL of `translate`: that of a run, with all its searches, or an exported version, which is greedy."""
+"""The local MODEL of `translate`: a run with all searches, or an exported version with greedy decoding."""
 
 import argparse
 import os
@@ -25,15 +25,25 @@ ONLY_A_RUN = {"beam": 1, "length_penalty": 1.0, "max_tokens": None, "json": Fals
 
 
 class Opened(NamedTuple):
-    """A MODEL, ready to translate."""
+    """Opened MODEL that is ready to translate.
 
-    languages: str  # as printed on stderr
-    divide: Callable[[str], Parts]  # a line, into what is translated by itself
-    longest: int  # tokens of what is not divided
+    Attributes:
+        languages: Languages as printed on stderr.
+        divide: Function that divides a line into the parts that are translated.
+        longest: Largest number of tokens of a part.
+        translate: Function that translates parts.
+        form: Function that formats a translated line.
+        runtime: Runtime as printed on stderr.
+        example: Short text for a first call, which creates what later calls reuse.
+    """
+
+    languages: str
+    divide: Callable[[str], Parts]
+    longest: int
     translate: Translate
     form: Form
-    runtime: str = ""  # as printed on stderr
-    example: str = "."  # a short text, to make what the first call makes
+    runtime: str = ""
+    example: str = "."
 
     @classmethod
     def of(
@@ -45,7 +55,7 @@ class Opened(NamedTuple):
         target_language: str | None = None,
         runtime: str = "",
     ) -> Self:
-        """Make one that divides lines into sentences of such lengths."""
+        """Create one that divides lines into sentences by these lengths."""
         target = target_language or tokenizer.target_lang
         languages = f" {tokenizer.source_lang} to {target}" if tokenizer.source_lang else ""
         if tokenizer.all_languages or target_language is not None:
@@ -60,7 +70,7 @@ def _divided(tokenizer: "Tokenizer", lengths: Lengths, target_language: str | No
     """Divide a line.
 
     Raises:
-        CommandError: The model needs another target language, or any.
+        CommandError: If the model needs a target language, or has no such one.
     """
     try:
         return divided_for(tokenizer, line, lengths, target_language)
@@ -70,7 +80,7 @@ def _divided(tokenizer: "Tokenizer", lengths: Lengths, target_language: str | No
 
 
 def opened(arguments: argparse.Namespace) -> Opened:
-    """Open the MODEL of `translate`, a run, a .keras file or an exported version."""
+    """Open the MODEL of `translate`: a run, a .keras file or an exported version."""
     from export.artifact.manifest import looks_exported
 
     refuse_if_another_is_near(arguments.model, is_run, is_model_file, is_version)
@@ -81,7 +91,7 @@ def open_exported(path: Path) -> "Version":
     """Open a version, and check its files.
 
     Raises:
-        CommandError: It cannot be opened, or a file is not as it was written.
+        CommandError: If it cannot be opened, or a file was changed.
     """
     from export.artifact.manifest import VersionError, open_version
 
@@ -100,7 +110,7 @@ def _trained(arguments: argparse.Namespace) -> Opened:
 
 
 def _exported(arguments: argparse.Namespace) -> Opened:
-    """Open a version directory. Only the runtime that translates is loaded."""
+    """Open a version directory, and load only the runtime that translates."""
     from export.formats.format import LibraryError
     from export.translator import Translator, lightest
     from keras_transformer.cli._loading import native_logs_held_back
@@ -123,9 +133,9 @@ def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str
     """Raise CommandError for search options that an exported version does not have.
 
     Args:
-        arguments: The arguments of the command.
-        kind: What MODEL is.
-        it: What was exported from a run.
+        arguments: Arguments of the command.
+        kind: The kind of MODEL, for the error text.
+        it: The thing that was exported, for the error text.
     """
     given = [
         f"--{name.replace('_', '-')}"
@@ -134,8 +144,8 @@ def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str
     ]
     if given:
         raise CommandError(
-            f"{arguments.model} is {kind}, and translates greedily: leave out "
-            f"{', '.join(given)}, or name the run that {it} was exported from."
+            f"{arguments.model} is {kind}, which decodes greedily: leave out "
+            f"{', '.join(given)}, or name the run from which {it} was exported."
         )
 
 

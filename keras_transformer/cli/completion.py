@@ -14,7 +14,7 @@ from keras_transformer.cli import CommandError, program
 from keras_transformer.cli._remote import path_or_address
 
 SHELLS = ("bash", "zsh", "fish")
-DIRECTIONS, SPLITS = ("fr-en", "en-fr"), ("train", "valid", "test")  # of the phrasebook, which is not loaded
+DIRECTIONS, SPLITS = ("fr-en", "en-fr"), ("train", "valid", "test")  # repeated here to load no phrasebook
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,12 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Describe the options of every verb to shtab, and print what it writes."""
+    """Pass the options of every verb to shtab, and print the script."""
     try:
         import shtab
     except ModuleNotFoundError as error:
         raise CommandError(
-            "completion needs shtab, which this environment has not: "
+            "completion needs shtab, not installed in this environment: "
             "install the package from its clone with its extra `layers` or `serve`."
         ) from error
     names = _names()
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _names() -> dict[str, Sequence[str]]:
-    """Return the values of those options that a verb checks itself, to report several problems at once."""
+    """Return the values of options that a verb checks itself, in order to report several problems at once."""
     from keras_transformer.cli.export import DEFAULT_FORMATS
     from keras_transformer.models.network import PRESETS
     from keras_transformer.training.recipe import PRECISIONS, SCHEDULES, TOKENIZERS

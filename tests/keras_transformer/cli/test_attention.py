@@ -166,7 +166,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_loaded(
         "there.html is a directory: --output names the file to write."
     )
     assert failing(capsys, "nowhere", TEXT, "--output", "none/a.png") == (
-        "none is no directory: make it, or name another file than none/a.png."
+        "none is not a directory: create it, or name another file."
     )
 
 

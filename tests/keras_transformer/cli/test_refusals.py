@@ -75,7 +75,7 @@ def test_the_model_near_the_path_is_named(
 @pytest.mark.parametrize("verb", ["translate", "evaluate", "attention", "export"])
 @pytest.mark.usefixtures("here")
 def test_a_text_is_no_model(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(capsys, verb, "text.txt", *OPTIONS[verb]).startswith("text.txt is no .keras file: ")
+    assert refused(capsys, verb, "text.txt", *OPTIONS[verb]).startswith("text.txt is not a .keras file: ")
 
 
 @pytest.mark.usefixtures("here")
