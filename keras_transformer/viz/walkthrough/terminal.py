@@ -1,4 +1,4 @@
-"""The worked examples as text: at most 100 columns, in any encoding, coloured only where it is wanted."""
+"""The worked examples as text: at most 100 columns, in any encoding, with or without colours."""
 
 import textwrap
 from collections.abc import Iterator

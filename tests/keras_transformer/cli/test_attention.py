@@ -131,7 +131,7 @@ def test_a_text_that_is_too_long_is_cut_and_that_is_told(
 ) -> None:
     assert main(["attention", str(run), TEXT * 20, "--target", "I am."]) == 0
     notice = re.fullmatch(
-        r"notice: The text has (\d+) tokens and 30 are shown: the rest was left out\.",
+        r"notice: The text has (\d+) tokens; the first 30 are shown\.",
         capsys.readouterr().err.splitlines()[-1],
     )
     assert notice

@@ -128,7 +128,7 @@ def test_more_tokens_than_the_model_has_positions_are_cut_and_that_is_told(model
     text = "Je suis étudiant. " * 20
     tokens = len(model.tokenizer.encode_source([text])[0])
     heads = heads_of(model, text, "I am. " * 30)
-    assert heads.notices[0] == f"The text has {tokens} tokens and 40 are shown: the rest was left out."
+    assert heads.notices[0] == f"The text has {tokens} tokens; the first 40 are shown."
     assert heads.notices[1].startswith("The translation has ")
     assert [kind.weights.shape[2:] for kind in heads.kinds.values()] == [(40, 40)] * 3
     assert heads.kinds["input-input"].queries[-1] == END

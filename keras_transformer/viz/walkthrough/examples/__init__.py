@@ -24,7 +24,7 @@ EXAMPLES = (
 
 
 def worked_example(number: int) -> "WorkedExample":
-    """Example `number`, counted from 1."""
+    """Compute example `number`, counted from 1."""
     if not 1 <= number <= len(EXAMPLES):
         raise ValueError(f"the examples are numbered 1 to {len(EXAMPLES)}; got {number}.")
     module, function = EXAMPLES[number - 1]

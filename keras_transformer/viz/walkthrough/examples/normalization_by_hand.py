@@ -75,12 +75,12 @@ def normalisation() -> WorkedExample:
 
 
 def layer_norm(x: np.ndarray) -> np.ndarray:
-    """(B, D) -> (B, D): along each row."""
+    """Normalize each row of (B, D)."""
     return ops.convert_to_numpy(keras.layers.LayerNormalization(epsilon=EPSILON, dtype="float64")(x))
 
 
 def batch_norm(x: np.ndarray) -> np.ndarray:
-    """(B, D) -> (B, D): down each column, as in training."""
+    """Normalize each column of (B, D), as in training."""
     return ops.convert_to_numpy(
         keras.layers.BatchNormalization(epsilon=EPSILON, dtype="float64")(x, training=True)
     )

@@ -11,7 +11,7 @@ LENGTH, WIDTH = 64, 128
 
 
 def encoding(length: int, width: int) -> np.ndarray:
-    """What the layer adds, (length, width): its output for an input of zeros."""
+    """Return the positional encoding (length, width): the layer's output for an input of zeros."""
     return ops.convert_to_numpy(PositionalEncoding(length)(np.zeros((1, length, width), "float32")))[0]
 
 
