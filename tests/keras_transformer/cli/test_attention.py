@@ -143,7 +143,7 @@ def test_a_text_that_is_too_long_is_cut_and_that_is_told(
 def test_a_text_that_says_nothing_is_refused(
     run: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    assert "there is nothing to look at in" in failing(capsys, run, text)
+    assert "must have at least one word" in failing(capsys, run, text)
 
 
 def test_what_cannot_be_shown_is_refused_with_what_can(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -275,7 +275,7 @@ def test_what_can_be_mended_is_told_with_exit_status_1(
             "MODEL, and none is named: leave them out",
         ),
         (["--translations", "-", "--reference", "-"], "standard input (-) can be read as one file only"),
-        (["--translations", "t", "--source", "s", "--reference", "-"], "it cannot be standard input here"),
+        (["--translations", "t", "--source", "s", "--reference", "-"], "--reference cannot be standard input here"),
         (["model", "--source", "s", "--reference", "r", "--tokenize", "tlh"], "invalid choice: 'tlh'"),
     ],
 )

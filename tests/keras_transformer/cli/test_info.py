@@ -281,8 +281,8 @@ def test_a_damaged_file_of_a_run_is_told_by_its_name(
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("run.json", "[]", " (it holds [], not an object): copy it"),
-        ("run.json", '{"format": 1}', " (it does not say source_lang, target_lang, corpus, recipe): copy it"),
+        ("run.json", "[]", " (it holds [], not an object): restore it"),
+        ("run.json", '{"format": 1}', " (it does not say source_lang, target_lang, corpus, recipe): restore it"),
         ("recipe.json", "[]", ": it holds [], not an object."),
         ("recipe.json", '{"stepps": 3}', ": a recipe has no stepps; it has preset, "),
         ("history.json", "{}", ": it holds {}, not a list."),
