@@ -1,8 +1,7 @@
 """Comparison of two systems on the same sentences, with its significance."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from keras_transformer.evaluation.scores import (
     MAX_SENTENCES,
@@ -23,10 +22,6 @@ class Comparison:
     other: float
     p: float
     signature: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON."""
-        return asdict(self)
 
 
 def compare(

@@ -38,6 +38,7 @@ _STOP = re.compile(
     r"(?P<space>\s*+)"
 )
 _CLAUSE = re.compile(rf"(?:[,;:،؛–—.!?…]{_CLOSE}*+(?=\s)|[{''.join(WIDE_MARKS)}])(?P<space>\s*+)")
+_LINE = re.compile(r"\S(?:.*\S)?")  # without the white space around it
 _SPACE = re.compile(r"(?P<space>\s++)")
 _START = re.compile(rf"[{re.escape(OPENERS)}]{{0,4}}\s?(?P<first>[^\W_])")
 _WORD = re.compile(rf"[^\s{re.escape(OPENERS)}]*\Z")
@@ -77,7 +78,9 @@ def _ends_sentence(text: str, match: re.Match[str], uncased: bool) -> bool:
 
 
 def _abbreviates(text: str, stop: int, first: str) -> bool:
-    """Return whether the full stop belongs to its word: M., J. R. R., z. B., a.m., 3. in a date or list."""
+    """Return whether the full stop belongs to its word: M., J. R. R., z. B., a.m., the 3. of a date or of a
+    list.
+    """
     found = _WORD.search(text, max(0, stop - _LONGEST_WORD), stop)
     word = found[0].casefold() if found else ""
     if word.isdecimal():
@@ -145,10 +148,10 @@ UNKNOWN = Lengths(whole=0, longest=128)
 
 
 class Parts(NamedTuple):
-    """The translated parts of a line, and the text around them.
+    """The translated parts of a text, and the white space around them.
 
     Attributes:
-        texts: Parts to translate; none is blank, and a blank line has none.
+        texts: Parts to translate; none is blank, and a blank text has none.
         gaps: White space before, between and after the parts: one more than texts.
         divided: Number of sentences that were too long and were divided.
     """
@@ -158,18 +161,18 @@ class Parts(NamedTuple):
     divided: int
 
     @classmethod
-    def of(cls, line: str, count: Count, lengths: Lengths) -> Self:
+    def of(cls, text: str, count: Count, lengths: Lengths) -> Self:
         """Divide a line into parts of at most `lengths.longest` tokens; a single character may have more."""
         spans, divided = [], 0
-        for start, end in _sentences(line, count, lengths):
-            if end - start == 1 or count(line[start:end]) <= lengths.longest:
+        for start, end in _sentences(text, count, lengths):
+            if end - start == 1 or count(text[start:end]) <= lengths.longest:
                 spans.append((start, end))
             else:
-                spans += _pieces(line, start, end, count, lengths.longest)
+                spans += _pieces(text, start, end, count, lengths.longest)
                 divided += 1
-        ends, starts = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(line)]
-        gaps = [line[end:start] for end, start in zip(ends, starts, strict=True)]
-        return cls([line[start:end] for start, end in spans], gaps, divided)
+        ends, starts = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(text)]
+        gaps = [text[end:start] for end, start in zip(ends, starts, strict=True)]
+        return cls([text[start:end] for start, end in spans], gaps, divided)
 
     def joined(self, translations: Sequence[str]) -> str:
         """Join the translations of all parts to a line."""
@@ -186,30 +189,14 @@ class Parts(NamedTuple):
         return Parts(self.texts[:some], [*self.gaps[:some], ""], 0).joined(translations)
 
 
-def divided(text: str, count: Count, lengths: Lengths) -> Parts:
-    """Divide each line of a text; line ends stay in the gaps."""
-    texts: list[str] = []
-    gaps = [""]
-    pieces = 0
-    for number, line in enumerate(text.split("\n")):
-        parts = Parts.of(line, count, lengths)
-        gaps[-1] += "\n" * (number > 0) + parts.gaps[0]
-        texts += parts.texts
-        gaps += parts.gaps[1:]
-        pieces += parts.divided
-    return Parts(texts, gaps, pieces)
-
-
-def _sentences(line: str, count: Count, lengths: Lengths) -> Iterator[Span]:
-    start, end = len(line) - len(line.lstrip()), len(line.rstrip())
-    if start >= end:
-        return
-    together = lengths.least <= count(line[start:end]) <= lengths.whole
-    gaps = [] if together else list(sentence_gaps(line[:end]))
-    for gap_start, gap_end in gaps:
-        yield start, gap_start
-        start = gap_end
-    yield start, end
+def _sentences(text: str, count: Count, lengths: Lengths) -> Iterator[Span]:
+    for line in _LINE.finditer(text):
+        begin = start = line.start()
+        together = lengths.least <= count(line[0]) <= lengths.whole
+        for gap_start, gap_end in () if together else sentence_gaps(line[0]):
+            yield start, begin + gap_start
+            start = begin + gap_end
+        yield start, line.end()
 
 
 def _pieces(line: str, start: int, end: int, count: Count, longest: int) -> Iterator[Span]:

@@ -7,6 +7,7 @@ from typing import Any
 from keras_transformer.files import read_json
 from keras_transformer.models.network import PRESETS, Network
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.visible import visible_line
 from keras_transformer.training.history import best
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run_directory import Run
@@ -57,7 +58,7 @@ def _of_run(run: Run) -> dict[str, Any]:
         "state": "imported" if "imported" in about else _state(settled, history),
         "step": step,
         "languages": languages(about["source_lang"], about["target_lang"], tokenizer),
-        "domain": f"imported from {about['imported']}" if "imported" in about else _domain(about["corpus"]),
+        "domain": visible_line(_domain(about)),
         "pairs": cleaning and {name: cleaning[name] for name in ("read", "kept")},
         "network": network,
         "scores": best(history),
@@ -148,8 +149,11 @@ def described(network: Network, source_vocabulary: int, target_vocabulary: int |
     }
 
 
-def _domain(corpus: dict[str, Any]) -> str:
+def _domain(about: dict[str, Any]) -> str:
     """Return the phrasebook's name, or the file names without their directories, which are private."""
+    if "imported" in about:
+        return f"imported from {about['imported']}"
+    corpus = about["corpus"]
     if corpus["phrasebook"]:
         return f"the phrasebook {corpus['phrasebook']}"
     paths = [*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])]

@@ -10,6 +10,7 @@ from typing import Any, Self
 import keras
 from keras import ops
 
+from keras_transformer.layers.arguments import arguments_of
 from keras_transformer.layers.tensor import Tensor
 from keras_transformer.settings import current_names
 
@@ -51,11 +52,7 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor."""
-        return {
-            "peak_learning_rate": self.peak_learning_rate,
-            "warmup_steps": self.warmup_steps,
-            "gradient_accumulation_steps": self.gradient_accumulation_steps,
-        }
+        return arguments_of(self, WarmUp)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:

@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
     priority: wire.Priority
     scores: bool
     alignment: bool
+    target_language: str
 
 
 class TranslationError(RuntimeError):
@@ -122,6 +123,7 @@ class Attempts:
         self._retries = retries
         self._until = None if timeout is None else time.monotonic() + timeout
         self._made = 0
+        self.begun = False
 
     def left(self) -> float | None:
         """Return the seconds until the deadline, or None without one."""
@@ -135,7 +137,8 @@ class Attempts:
         """
         pause = self._retries.pause(self._made, error)
         left = self.left()
-        if not error.passes or self._made == self._retries.times or (left is not None and pause >= left):
+        over = self.begun or self._made == self._retries.times or (left is not None and pause >= left)
+        if over or not error.passes:
             raise error
         self._made += 1
         return pause
@@ -195,6 +198,8 @@ def batches(texts: Sequence[str], options: wire.Options) -> Iterator[TextBatch]:
 
 def failure(error: Any) -> TranslationError:
     """Convert a grpc.RpcError to a TranslationError."""
+    if isinstance(error, TranslationError):
+        return error
     field, retry_after = "", None
     status = from_call(error)
     for detail in status.details if status else ():

@@ -188,7 +188,7 @@ def test_a_file_that_cannot_be_written_is_named_before_a_model_is_loaded(
     ):
         assert output in refused(capsys, *command)
     told = refused(capsys, "attention", "run", "Merci.", "--output", output)
-    assert output in told or "text.txt is no directory" in told
+    assert output in told or "text.txt is not a directory" in told
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "attention", "export"])
