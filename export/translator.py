@@ -1,4 +1,4 @@
-"""Texts in, texts out, through one runtime of a version."""
+"""Translation of texts with one runtime of a version."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,11 +11,17 @@ from keras_transformer.libraries import installed
 
 
 class Translated(NamedTuple):
-    """The translation of one text."""
+    """Translation of one text.
+
+    Attributes:
+        text: The translation.
+        tokens: Number of its tokens, with the end id.
+        score: Mean log-probability of these tokens.
+    """
 
     text: str
-    tokens: int  # the end included
-    score: float  # the mean log-probability of these
+    tokens: int
+    score: float
 
 
 def lightest(version: Version) -> RuntimeName:
@@ -25,7 +31,7 @@ def lightest(version: Version) -> RuntimeName:
 
 
 class Translator:
-    """Translates greedily, as the exported model does."""
+    """Greedy translator with one runtime of a version, which gives the answers of the exported model."""
 
     def __init__(self, version: Version, name: RuntimeName) -> None:
         self._tokenizer = version.tokenizer
@@ -35,7 +41,7 @@ class Translator:
         self._runtime = open_runtime(name, VersionFiles(*files))
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:
-        """Translate texts, in the order given. A text of no tokens has an answer of no tokens."""
+        """Translate texts, in their order. A text without tokens has an answer without tokens."""
         answers = self._runtime.translate_ids(self._tokenizer.encode_source(texts, self._longest))
         translations = self._tokenizer.decode_target([answer.ids for answer in answers])
         return [

@@ -30,7 +30,7 @@ def check_installed(libraries: Iterable[str], purpose: str, extra: str, otherwis
     missing = [library for library in libraries if not installed(library)]
     if missing:
         raise LibraryError(
-            f"{purpose} needs {' and '.join(missing)}, which this environment has not: "
+            f"{purpose} needs {' and '.join(missing)}, not installed in this environment: "
             f"install the package from its clone with its extra `{extra}`{otherwise}"
         )
 

@@ -78,9 +78,7 @@ def _ends_sentence(text: str, match: re.Match[str], uncased: bool) -> bool:
 
 
 def _abbreviates(text: str, stop: int, first: str) -> bool:
-    """Return whether the full stop belongs to its word: M., J. R. R., z. B., a.m., the 3. of a date or of a
-    list.
-    """
+    """Return whether the full stop belongs to its word: M., J. R. R., z. B., a.m., 3. in a date or list."""
     found = _WORD.search(text, max(0, stop - _LONGEST_WORD), stop)
     word = found[0].casefold() if found else ""
     if word.isdecimal():
@@ -162,7 +160,7 @@ class Parts(NamedTuple):
 
     @classmethod
     def of(cls, text: str, count: Count, lengths: Lengths) -> Self:
-        """Divide a line into parts of at most `lengths.longest` tokens; a single character may have more."""
+        """Divide a text into parts of at most `lengths.longest` tokens; a single character may have more."""
         spans, divided = [], 0
         for start, end in _sentences(text, count, lengths):
             if end - start == 1 or count(text[start:end]) <= lengths.longest:
@@ -175,7 +173,7 @@ class Parts(NamedTuple):
         return cls([text[start:end] for start, end in spans], gaps, divided)
 
     def joined(self, translations: Sequence[str]) -> str:
-        """Join the translations of all parts to a line."""
+        """Join the translations of all parts to a text."""
         inner = [
             _fitting(gap, text, translation)
             for gap, text, translation in zip(self.gaps[1:-1], self.texts, translations, strict=False)

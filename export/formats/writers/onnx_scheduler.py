@@ -1,4 +1,4 @@
-"""encoder.onnx and decoder.onnx of a version."""
+"""Writer of encoder.onnx and decoder.onnx."""
 
 from pathlib import Path
 
@@ -14,19 +14,19 @@ def write_scheduler_onnx(model: TranslationModel, directory: Path, products: Pro
     """Write both graphs.
 
     Args:
-        model: the model, with float weights.
-        directory: where the files go.
-        products: the precision, whose suffix stands in the files' names; float32 by default.
+        model: Model with float weights.
+        directory: Directory of the files.
+        products: Precision, whose suffix is part of the file names; by default float32.
 
     Raises:
-        ValueError: there are no graphs of this model.
+        ValueError: If this model has no graphs.
     """
     products = products or Float32()
     refused = refusal(model)
     if refused:
         raise ValueError(refused)
     network = network_weights(model)
-    for make in (encoder, decoder):  # one after the other: large weights are in memory once
+    for make in (encoder, decoder):  # one after the other, to hold large weights only once
         graph = make(network, products)
         write_pieces(directory / f"{graph.name}{products.suffix}.onnx", graph.pieces())
         del graph

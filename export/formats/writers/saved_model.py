@@ -1,6 +1,6 @@
-"""A SavedModel, text in and text out: tokenizer and greedy loop are in the graph.
+"""Writer of a SavedModel, text in and text out, with tokenizer and greedy loop in the graph.
 
-TensorFlow with tensorflow-text is all that it needs, and TensorFlow Serving takes the directory as it is.
+It needs only TensorFlow with tensorflow-text; TensorFlow Serving can serve the directory.
 
 B batch, S source length, T target length.
 """
@@ -25,15 +25,15 @@ Outputs = dict[str, Any]
 
 
 def write_saved_model(model: TranslationModel, directory: Path) -> None:
-    """Write saved_model.pb, variables/ and TensorFlow's other files into a directory that exists.
+    """Write saved_model.pb, variables/ and TensorFlow's other files into an existing directory.
 
     Raises:
-        ValueError: the model has no tokenizer.
+        ValueError: If the model has no tokenizer.
     """
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise ValueError("this model has no tokenizer: a SavedModel translates text.")
-    # not the Keras model itself: loading that would need Keras
+    # not the Keras model itself, which could not be loaded without Keras
     module = tf.Module()
     module.weights = [weight.value for weight in model.weights]
     module.end_id = tf.Variable(tokenizer.eos_id, trainable=False)
@@ -58,8 +58,8 @@ def write_saved_model(model: TranslationModel, directory: Path) -> None:
 
 @contextmanager
 def _positions_once(model: TranslationModel) -> Iterator[tf.Variable]:
-    """Let the model read its positions from a variable: a constant would be in each graph again."""
-    attributes = model.positions.__dict__  # not by setattr: Keras would keep the variable
+    """Let the model read its positions from a variable: as a constant, every graph would contain a copy."""
+    attributes = model.positions.__dict__  # not with setattr: Keras would track the variable
     table = attributes["table"]
     attributes["table"] = tf.Variable(table, trainable=False)
     try:
@@ -74,7 +74,7 @@ def _traced(function: Any, given: Any) -> Any:
 
 
 class _Graphs:
-    """The functions of the signatures."""
+    """Functions of the signatures."""
 
     def __init__(self, model: TranslationModel, tokenizer: Tokenizer) -> None:
         self.model = model

@@ -122,10 +122,10 @@ def test_what_is_wrong_is_told_before_a_model_is_loaded(
         "error: there is no format 'gguf'; there are onnx, ctranslate2, saved_model"
     )
     assert failed(capsys, *export, output, "--format", "ctranslate2", "--quantize", "int8", status=2) == (
-        "error: int8 is a precision of onnx: ask for one that has it"
+        "error: int8 is a precision of onnx: name such a format"
     )
     assert failed(capsys, *export, output, "--format", "ctranslate2", "--with-tokenizer", status=2) == (
-        "error: a tokenizer goes into an ONNX file: ask for the format onnx as well"
+        "error: a tokenizer is written into an ONNX file: name the format onnx too"
     )
     assert failed(capsys, *export, output, "--golden-reference", tmp_path / "b.en", status=2) == (
         "error: --golden-reference is the translation of --golden: give both"
@@ -146,7 +146,7 @@ def test_what_is_wrong_is_told_before_a_model_is_loaded(
     )
     (tmp_path / "blank").write_text("\n\n")
     assert failed(capsys, "export", run, "--output", output, "--golden", tmp_path / "blank") == (
-        "an export needs golden sentences: give one that is not blank at least."
+        "an export needs golden sentences: give at least one that is not blank."
     )
     assert not output.exists()
 
@@ -219,8 +219,8 @@ def test_a_version_of_which_no_runtime_is_installed_is_refused_with_the_remedy(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     assert failed(capsys, "translate", version.directory, "--input", os.devnull) == (
-        "ctranslate2 float32 needs ctranslate2, which this environment has not: install the package from its "
-        "clone with its extra `export`."
+        "ctranslate2 float32 needs ctranslate2, not installed in this environment: install the package "
+        "from its clone with its extra `export`."
     )
 
 

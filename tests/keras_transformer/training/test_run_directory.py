@@ -144,7 +144,7 @@ def test_a_damaged_or_foreign_run_is_told(tmp_path: Path) -> None:
     with pytest.raises(RunError) as error:
         Run(tmp_path).about()
     assert str(error.value) == (
-        f"{tmp_path} was written in format 9, this program knows 1: use the version that made it."
+        f"{tmp_path} was written in format 9; this program supports 1: use the version that made it."
     )
 
 
