@@ -1,4 +1,4 @@
-"""Libraries: which of them are installed, and what to do where one is missing."""
+"""Checks that libraries are installed, with the remedy if one is missing."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -7,7 +7,7 @@ from keras_transformer import __version__
 
 
 class LibraryError(RuntimeError):
-    """A library that is not installed, and what to do."""
+    """Error of a library that is not installed, with the remedy."""
 
 
 def installed(library: str) -> bool:

@@ -38,11 +38,19 @@ class RuntimeName(NamedTuple):
 
 
 class VersionFiles(NamedTuple):
-    """What a runtime opens: a checked version directory, and how it is to decode."""
+    """Checked version directory, and how a runtime decodes with it.
+
+    Attributes:
+        directory: The directory.
+        tokenizer: Tokenizer of the version.
+        max_length: Largest number of tokens of a source and of an answer.
+        limit: Largest number of tokens of the answer to a source; max_length applies as well.
+        cores: Number of threads.
+    """
 
     directory: Path
     tokenizer: "Tokenizer"
-    max_length: int  # tokens of a source, and of an answer
+    max_length: int
     limit: AnswerLimit = ANSWER_LIMIT
     cores: int = 1
 

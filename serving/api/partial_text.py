@@ -1,4 +1,4 @@
-"""The part of an incomplete answer whose text will not change."""
+"""Text of an incomplete answer that further tokens cannot change."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ LONGEST_CHARACTER = 4  # bytes
 
 
 def settled(tokenizer: Tokenizer, tokens: Sequence[int]) -> Sequence[int]:
-    """Return the tokens without an incomplete character at their end, so that their text stays.
+    """Return the tokens without an incomplete character at their end, so that their text is final.
 
-    Byte pieces are decoded as UTF-8 from left to right, so nothing else can change by further tokens.
+    Byte pieces are decoded as UTF-8 from left to right, so further tokens can change nothing else.
     """
     last = tokens[-LONGEST_CHARACTER + 1 :]
     for back, piece in enumerate(reversed(tokenizer.pieces_target(last)), start=1):
