@@ -15,7 +15,7 @@ NEVER = float("-inf")
 
 
 class Beams(NamedTuple):
-    """Answers of a beam search, best first.
+    """Best answers of a beam search, in descending order.
 
     Attributes:
         tokens: Token ids (B, W, L), each row up to and including its end id, then 0.

@@ -25,13 +25,7 @@ class Tensor(NamedTuple):
 
 
 class Fill(NamedTuple):
-    """How one weight of a model comes about.
-
-    Args:
-        target: The attributes and indices that lead from the model to the weight.
-        tensors: What it is made of.
-        combine: Takes the values of the tensors, and gives that of the weight.
-    """
+    """Rule by which one weight of a model is filled."""
 
     target: tuple[str | int, ...]
     tensors: tuple[Tensor, ...]

@@ -46,7 +46,7 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class MarianConfig:
-    """What a MarianMT directory says of its network and of how it generates. Ids are those of its files."""
+    """Network and generation options of a MarianMT directory. Ids are those of its files."""
 
     network: Network  # all but the ids that are never generated, which are numbered anew
     source_vocabulary: int

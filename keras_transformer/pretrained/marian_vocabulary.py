@@ -31,7 +31,7 @@ class Side(NamedTuple):
 
 
 class Vocabularies(NamedTuple):
-    """Both sides, and the ids that are never generated, as they are numbered here."""
+    """Vocabularies of both sides, and the ids that are never generated, in this project's numbering."""
 
     source: Side
     target: Side

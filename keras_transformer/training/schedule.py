@@ -41,6 +41,7 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
         self.gradient_accumulation_steps = gradient_accumulation_steps
 
     def __call__(self, step: Tensor) -> Tensor:
+        """Return the learning rate of a step."""
         done = ops.cast(step // self.gradient_accumulation_steps, "float32")  # Keras counts from 0
         step = done + 1.0
         rises, falls = step / self.warmup_steps, self.decay(step)

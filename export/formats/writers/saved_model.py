@@ -86,24 +86,25 @@ class _Graphs:
         self.answers = _traced(self._answers, SOURCE)  # one graph that the signatures share
 
     def translate(self, text: Any) -> Outputs:
-        """text (B,) -> translation (B,), score (B,): the mean log-probability of its tokens."""
+        """Translate text (B,) -> translation (B,), score (B,), the mean log-probability of the tokens."""
         answers = self.answers(self._encoded(text))
         return {"translation": self._decoded(answers.target), "score": answers.score}
 
     def tokens(self, source: Any) -> Outputs:
-        """source (B, S) -> target (B, T), score (B,).
+        """Translate source (B, S) -> target (B, T), score (B,).
 
-        A source ends with its first end. What fills it up behind that may be anything: TensorFlow Serving
-        does not take 0 when it joins batches.
+        A source ends with its first end id; the ids after it are ignored. They may be other than 0, because
+        TensorFlow Serving cannot pad with 0 when it joins batches.
         """
         ends = tf.cast(source == self.end_id, tf.int32)
         behind = tf.cumsum(ends, axis=1, exclusive=True) > 0
         return self.answers(tf.where(behind, PAD_ID, source))._asdict()
 
     def align(self, text: Any) -> Outputs:
-        """text (B,) -> translation, score, the pieces (B, S) and (B, T), and alignment (B, T, S).
+        """Translate text (B,), and align: translation, score, pieces (B, S) and (B, T), alignment (B, T, S).
 
-        It says how much each piece of the target, and its end, looked at each of the source; "" is no piece.
+        The alignment is the attention of each target piece, and of its end id, to each source piece; "" is no
+        piece.
         """
         source = self._encoded(text)
         target, score = self.answers(source)

@@ -13,7 +13,7 @@ DECIMALS = 6
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers or words, (rows, columns), and what the rows and the columns are called."""
+    """Table of numbers or words (rows, columns), with the names of its rows and columns."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -21,11 +21,11 @@ class Table:
     corner: str = ""
 
     def numbers(self) -> NDArray[np.float64]:
-        """The cells as an array; only a table of numbers has one."""
+        """Return the cells as an array; only a table of numbers has one."""
         return np.array(self.cells, "float64")
 
     def texts(self) -> list[list[str]]:
-        """The cells as they are printed: as few decimals as the whole table needs, six at most."""
+        """Return the cells as text, with as few decimals as the whole table needs, six at most."""
         numbers = [cell for row in self.cells for cell in row if not isinstance(cell, str)]
         decimals = max((_decimals(number) for number in numbers), default=0)
         return [[_text(cell, decimals) for cell in row] for row in self.cells]

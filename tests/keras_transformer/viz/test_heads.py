@@ -141,12 +141,12 @@ def test_no_more_tokens_are_shown_than_can_be_told_apart(model: TranslationModel
     long = TranslationModel(network, model.source_vocabulary, tokenizer=model.tokenizer)
     heads = heads_of(long, "e " * 500, "e")
     assert len(heads.kinds["input-input"].queries) == 256
-    assert "and 256 are shown" in heads.notices[0]
+    assert "the first 256 are shown" in heads.notices[0]
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\u200b"])
 def test_a_text_without_a_token_is_refused(model: TranslationModel, text: str) -> None:
-    with pytest.raises(ValueError, match=r"nothing to look at in the text .*: give it a word"):
+    with pytest.raises(ValueError, match=r"has no tokens: it must have at least one word"):
         heads_of(model, text)
 
 

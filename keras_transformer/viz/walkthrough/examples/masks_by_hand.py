@@ -15,7 +15,7 @@ from keras_transformer.viz.walkthrough.content import (
 
 
 def masks() -> WorkedExample:
-    """Example 5: the two masks, their combination, and a row that may look at nothing."""
+    """Compute example 5: the two masks, their combination, and a row that may look at nothing."""
     ids = np.array([[1, 2, 3, 0]])
     tokens = ["1", "2", "3", "0 (pad)"]
     places = features(3)

@@ -13,7 +13,7 @@ EPSILON = 1e-5
 
 
 def normalisation() -> WorkedExample:
-    """Example 4: one row normalised; then a batch, of which other rows change."""
+    """Compute example 4: one row normalised; then a batch, of which other rows change."""
     x = np.array([2, 4, 6, 8], "float64")
     rows = ["a", "b", "c"]
     columns = features(len(x))

@@ -16,7 +16,7 @@ def encoding(length: int, width: int) -> np.ndarray:
 
 
 def positions() -> WorkedExample:
-    """Example 3: the encoding of four positions, added to two words."""
+    """Compute example 3: the encoding of four positions, added to two words."""
     words = ["The", "cat"]
     x = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]], "float32")
     width = x.shape[1]
