@@ -38,7 +38,7 @@ class ReplyError(RuntimeError):
 
 
 class Reply(NamedTuple):
-    """Answers of a runtime.
+    """Result of a runtime.
 
     Attributes:
         ids: Token ids, from a runtime that takes ids.

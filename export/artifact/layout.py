@@ -4,4 +4,5 @@ MANIFEST = "manifest.json"
 GOLDEN = "golden.jsonl"
 TOKENIZER = "tokenizer"
 ONNX = "onnx"
+CANDIDATES = "onnx/candidates.onnx"  # versions of earlier releases are without it, and decode greedily
 CTRANSLATE2 = "ctranslate2"

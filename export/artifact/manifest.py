@@ -213,10 +213,6 @@ class Version:
     tokenizer: Tokenizer
     golden: tuple[Golden, ...]
 
-    def path(self, name: str) -> Path:
-        """Return the path of a file or folder in the version."""
-        return self.directory / name
-
 
 def open_version(directory: Path) -> Version:
     """Read and check a version directory.

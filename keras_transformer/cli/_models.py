@@ -27,8 +27,8 @@ def check_model(path: Path) -> None:
         raise CommandError(f"{path} does not exist: name a run directory or a .keras file.")
     if looks_exported(path):
         raise CommandError(
-            f"{path} is an exported version, which `translate`, `verify` and `info` read: name the run "
-            "from which it was exported."
+            f"{path} is an exported version, for `translate`, `evaluate`, `verify` and `info`: "
+            "name the run from which it was exported."
         )
     file = _file(path)
     if path.is_dir() and not file.exists():

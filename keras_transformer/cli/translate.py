@@ -33,7 +33,6 @@ from keras_transformer.cli._remote import (
 from keras_transformer.progress_bar import progress_bar
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.sentences import Parts
-from keras_transformer.text.visible import visible
 
 FIRST_PORTION, LARGEST_PORTION = 2**14, 2**18  # bytes
 PORTION_SECONDS = 5.0  # after a portion that took less, the next one is twice as large
@@ -63,11 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Translate chunks of lines. The printed count of lines is correct whatever interrupts it."""
     with LineReader.of(arguments.input) as lines, ready(arguments) as model:
         from_terminal = " from the terminal; Ctrl-D ends" if lines.from_terminal else " ..."
-        print(
-            visible(f"Translating{model.languages}{model.runtime}{from_terminal}"),
-            file=sys.stderr,
-            flush=True,
-        )
+        report(f"Translating{model.languages}{model.runtime}{from_terminal}")
         if lines.waiting():
             model.translate([model.example])  # the first call is slow: make it while waiting for input
         with Progress(lines, model.longest) as progress:

@@ -3,15 +3,14 @@
 The encoder takes sentences of equal length: without padding, a row cannot depend on other rows. It returns
 the keys and values for the decoder's cross-attention. The decoder takes one token of each row, each row at
 its own position, and writes its caches in place: bind the input and the output of a cache to the same buffer.
-There are two decoders: one returns the likeliest next token, the other one also the candidates for a beam.
-The graphs use ONNX Runtime's own attention operators.
+A third graph, without weights, selects the candidates of a beam from the decoder's log-probabilities. The
+graphs use ONNX Runtime's own attention operators.
 
 B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, V vocabulary, R rows of
 a matrix.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
 import numpy as np
 
@@ -98,36 +97,7 @@ def encoder(network: NetworkWeights, products: Products) -> Graph:
 
 
 def decoder(network: NetworkWeights, products: Products) -> Graph:
-    """Build the decoder: token (B, 1) at position (B,) -> next (B, 1), log_prob (B, 1)."""
-    return _decoder(network, products, partial(_choose, network.target_vocabulary))
-
-
-def candidate_decoder(network: NetworkWeights, products: Products) -> Graph:
-    """Build the decoder with candidates: all log_probs (B, V), and the `count` highest with their tokens."""
-
-    def choose(graph: Graph, logits: str) -> None:
-        log_probs = _choose(network.target_vocabulary, graph, logits)
-        count = graph.input("count", [1], INT64)
-        highest, tokens = graph.node("TopK", log_probs, count, outputs=2, axis=1)
-        graph.output("log_probs", log_probs, ["batch", network.target_vocabulary])
-        graph.output("highest", highest, ["batch", "count"])
-        graph.output("tokens", tokens, ["batch", "count"], INT64)
-
-    return _decoder(network, products, choose)
-
-
-def _choose(vocabulary: int, graph: Graph, logits: str) -> str:
-    """Output the likeliest token and its log-probability, and return the log-probabilities (B, V)."""
-    highest = _highest(graph, logits)
-    graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
-    log_probs = _log_probs(graph, logits, vocabulary)
-    index = graph.node("Unsqueeze", highest, graph.integers(2))  # a second maximum would read them all again
-    graph.output("log_prob", graph.node("GatherND", log_probs, index, batch_dims=1), ["batch", 1])
-    return log_probs
-
-
-def _decoder(network: NetworkWeights, products: Products, choose: Callable[[Graph, str], object]) -> Graph:
-    """Build a decoder of one token of each row; `choose` adds the outputs that depend on the logits.
+    """Build the decoder: token (B, 1) at position (B,) -> next (B, 1), log_prob (B, 1), log_probs (B, V).
 
     The inputs of the caches are {cache,memory}_{key,value}_LAYER; the outputs are one position longer and
     have the suffix _written. Attention to the memory uses the same operator as attention to the cache, which
@@ -154,7 +124,7 @@ def _decoder(network: NetworkWeights, products: Products, choose: Callable[[Grap
         return str(graph.node("Reshape", attended, graph.integers(0, -1)))
 
     def one_token(x: str) -> str:
-        """Reshape (B, D) to (B, 1, D)."""
+        """(B, D) -> (B, 1, D)."""
         return str(graph.node("Reshape", x, graph.integers(0, 1, -1)))
 
     def self_attention(index: int, x: str) -> str:
@@ -177,9 +147,44 @@ def _decoder(network: NetworkWeights, products: Products, choose: Callable[[Grap
         stack.through(index, "self_attention_norm", self_attention)
         stack.through(index, "cross_attention_norm", cross_attention)
         stack.through(index, "feed_forward_norm", stack.feed_forward)
-    choose(graph, _logits(graph, products, arrays, stack.leave()))
+    logits, vocabulary = _logits(graph, products, arrays, stack.leave()), network.target_vocabulary
+    highest = _highest(graph, logits)
+    graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
+    log_probs = _log_probs(graph, logits, vocabulary)
+    index = graph.node("Unsqueeze", highest, graph.integers(2))  # a second maximum would read them all again
+    graph.output("log_prob", graph.node("GatherND", log_probs, index, batch_dims=1), ["batch", 1])
+    graph.output("log_probs", log_probs, ["batch", vocabulary])
     for name, (value, shape) in written.items():
         graph.output(name, value, shape, products.cache_kind)
+    return graph
+
+
+def candidates(vocabulary: int) -> Graph:
+    """Build the selection of candidates: log_probs (B, V) -> highest and tokens (B, count).
+
+    The highest values of all are in the blocks with the highest maxima; this takes 44 µs instead of 97 µs for
+    8 of 32 × 8,000. Of equal values the first wins, as in a search over all of them.
+    """
+    graph = Graph("candidates")
+    log_probs = graph.input("log_probs", ["batch", vocabulary])
+    count = graph.input("count", [1], INT64)
+    axis, block = graph.integers(2), graph.integers(BLOCK)
+    if missing := -vocabulary % BLOCK:
+        lowest = graph.weight("lowest", np.float32(-np.inf))
+        log_probs = graph.node("Pad", log_probs, graph.integers(0, 0, 0, missing), lowest)
+    blocks = graph.node("Reshape", log_probs, graph.integers(0, -1, BLOCK))
+    maxima = graph.node("ReduceMax", blocks, axis, keepdims=0)
+    few = graph.node("Min", count, graph.integers(-(-vocabulary // BLOCK)))
+    _, chosen = graph.node("TopK", maxima, few, outputs=2, axis=1)
+    chosen, _ = graph.node("TopK", chosen, few, outputs=2, axis=1, largest=0)  # in their order again
+    inside = graph.node("GatherND", blocks, graph.node("Unsqueeze", chosen, axis), batch_dims=1)
+    inside = graph.node("Reshape", inside, graph.integers(0, -1))
+    highest, places = graph.node("TopK", inside, count, outputs=2, axis=1)
+    of_block = graph.node("GatherElements", chosen, graph.node("Div", places, block), axis=1)
+    begin = graph.node("Mul", of_block, block)
+    graph.output("highest", highest, ["batch", "count"])
+    tokens = graph.node("Add", begin, graph.node("Mod", places, block))
+    graph.output("tokens", tokens, ["batch", "count"], INT64)
     return graph
 
 

@@ -17,6 +17,8 @@ Encoded = Sequence[Any]  # arrays that the backend's encoder returns; axis 1 is 
 class Candidates(NamedTuple):
     """Candidates for the next token of every row, from which a beam search chooses.
 
+    The next step may overwrite the log-probabilities.
+
     Attributes:
         log_probs: Log-probability of every token (B, V).
         highest: The N highest log-probabilities of each row, in descending order (B, N).
@@ -27,10 +29,6 @@ class Candidates(NamedTuple):
     highest: Floats
     tokens: NDArray[np.int64]
 
-    def of(self, rows: Any) -> "Candidates":
-        """Return the candidates of some rows; for a slice, as views."""
-        return Candidates(self.log_probs[rows], self.highest[rows], self.tokens[rows])
-
 
 class StepResult(NamedTuple):
     """Result of one step. The arrays are views that the next step may overwrite.
@@ -38,17 +36,10 @@ class StepResult(NamedTuple):
     Attributes:
         tokens: The likeliest token of each row (B,).
         log_probs: Their log-probabilities (B,).
-        candidates: Candidates of each row; None if the backend decodes greedily.
     """
 
-    tokens: Ids
-    log_probs: Floats
-    candidates: Candidates | None = None
-
-    def copy(self) -> "StepResult":
-        """Return a copy whose arrays no step overwrites."""
-        candidates = self.candidates and self.candidates.of(np.arange(len(self.tokens)))
-        return StepResult(self.tokens.copy(), self.log_probs.copy(), candidates)
+    tokens: Ids  # (B,): the likeliest token of each row
+    log_probs: Floats  # (B,)
 
 
 class Backend(Protocol):
@@ -58,9 +49,11 @@ class Backend(Protocol):
 
     Attributes:
         slots: Maximum of B.
+        has_candidates: Whether it returns candidates; otherwise it decodes greedily, and without prefixes.
     """
 
     slots: int
+    has_candidates: bool
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
         """Encode sources of one length, each with its end id."""
@@ -76,6 +69,10 @@ class Backend(Protocol):
 
     def step_alone(self, row: int) -> StepResult:
         """Decode the next token of one row (B = 1); the others do not change."""
+        ...
+
+    def candidates(self, count: int) -> Candidates:
+        """Return the candidates of each row after the last step: its `count` likeliest tokens."""
         ...
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:

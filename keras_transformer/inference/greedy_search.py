@@ -15,7 +15,7 @@ class GreedySearch:
     request: Request
     end_id: int
 
-    def advance(self, choices: Choices, rows: Sequence[int]) -> Sequence[Move]:
+    def advance(self, choices: Choices, rows: list[int]) -> Sequence[Move]:
         """Append the next token: that of the prefix, or else the likeliest.
 
         Raises:

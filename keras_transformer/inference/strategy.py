@@ -31,6 +31,14 @@ class Move(NamedTuple):
 class Strategy(Protocol):
     """Search for the answers of one request, which has `request.beam` rows of the batch."""
 
-    def advance(self, choices: Choices, rows: Sequence[int]) -> Sequence[Move]:
-        """Process the results of one step; when the search is over, set the end and the answers."""
+    def advance(self, choices: Choices, rows: list[int]) -> Sequence[Move]:
+        """Process the results of one step; when the search is over, set the end and the answers.
+
+        Args:
+            choices: Results of all rows.
+            rows: Rows of the request, in an order that the strategy may change.
+
+        Returns:
+            The moves of these rows. A row that is a parent of another one does not move itself.
+        """
         ...

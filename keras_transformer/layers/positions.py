@@ -11,7 +11,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_transformer.layers.arguments import check_sizes
-from keras_transformer.layers.tensor import Shape, Tensor, looked_up
+from keras_transformer.layers.tensor import Shape, Tensor, fits, looked_up, whole
 
 Kind = Literal["sinusoidal", "sinusoidal_halves", "learned"]
 
@@ -57,7 +57,7 @@ class PositionalEncoding(keras.layers.Layer):
         super().__init__(**kwargs)
         if kind not in get_args(Kind):
             raise ValueError(f"kind must be one of {', '.join(get_args(Kind))}; got {kind!r}.")
-        self.max_length = max_length
+        self.max_length = int(max_length)
         self.kind = kind
         self.supports_masking = True
 
@@ -70,6 +70,7 @@ class PositionalEncoding(keras.layers.Layer):
         width = inputs_shape[-1]
         if width is None:
             raise ValueError(f"the width of the input must be known; got shape {inputs_shape}.")
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: width})
         if self.kind == "learned":
             self.table = self.add_weight(
                 name="positions",
@@ -96,12 +97,15 @@ class PositionalEncoding(keras.layers.Layer):
         """
         if positions is None:
             return inputs + self._first(ops.shape(inputs)[1])
-        if positions.shape[-1] not in (None, inputs.shape[1]) and inputs.shape[1] is not None:
+        positions = self._known_here(positions)
+        if not fits(positions.shape[-1:], inputs.shape[1:2]) or not fits(
+            positions.shape, inputs.shape[:2], broadcast=True
+        ):
             raise ValueError(
                 f"positions must be (batch, time) or (time,); got {tuple(positions.shape)} for an input of "
-                f"length {inputs.shape[1]}. For one step of each row pass position[:, None]."
+                f"shape {tuple(inputs.shape)}. For one step of each row pass position[:, None]."
             )
-        return inputs + self.at(positions)
+        return inputs + looked_up(self._table(), positions)
 
     def at(self, positions: Tensor) -> Tensor:
         """Look up the vectors of positions.
@@ -112,7 +116,10 @@ class PositionalEncoding(keras.layers.Layer):
         Returns:
             Their vectors (..., D).
         """
-        return looked_up(self._table(), positions)
+        return looked_up(self._table(), self._known_here(positions))
+
+    def _known_here(self, positions: Tensor) -> Tensor:
+        return whole("positions", positions, self.max_length, " max_length sets how many there are.")
 
     def _first(self, length: int | Tensor) -> Tensor:
         self._check_length(length)

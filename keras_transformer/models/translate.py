@@ -145,22 +145,22 @@ def search_ids(
 
     The answers to a row do not depend on the other rows. A row that holds only its end id has none.
     """
-    return prepared_search(model, search, max_tokens, prefixes is not None)(rows, prefixes=prefixes)
+    return prepared_search(model, search, max_tokens)(rows, prefixes=prefixes)
 
 
 def prepared_search(
-    model: TranslationModel, search: Search, max_tokens: int | None = None, has_prefixes: bool = False
+    model: TranslationModel, search: Search, max_tokens: int | None = None
 ) -> Callable[..., list[list[Answer]]]:
-    """Return a function that searches as `search_ids` does, with the current weights of the model.
+    """Return a function of rows and `prefixes` that searches as `search_ids` does.
 
-    The function takes rows, and `prefixes` if has_prefixes is set. ONNX Runtime decodes. Where a model has no
-    ONNX graphs (an unusual network, quantized layers, a subclass), the traced loop over the layers decodes;
-    it returns no scores.
+    It uses the current weights of the model. ONNX Runtime decodes. Where a model has no ONNX graphs (an
+    unusual network, quantized layers, a subclass), the traced loop over the layers decodes; it returns no
+    scores.
     """
     check_search(search.beam, search.length_penalty, max_tokens)
     max_length = min(max_tokens or model.network.max_length, model.network.max_length)
     if refusal(model) is None:
-        decoder = model.derived.get(HostedModel).decoder(search, max_length, has_prefixes)
+        decoder = model.derived.get(HostedModel).decoder(search, max_length)
         return partial(decoder.search, beam=search.beam, length_penalty=search.length_penalty)
 
     def search_layers(rows: Rows, prefixes: Rows | None = None) -> list[list[Answer]]:

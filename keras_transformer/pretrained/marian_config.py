@@ -232,46 +232,43 @@ class _Reader:
         if value is None:
             self.problems.append(f"{file}: {name} is missing")
             return 0
-        if type(value) is not int or not 1 <= value <= most:
-            self._wrong(file, name, f"must be a whole number of 1 to {most:,}", value)
-            return 0
-        return value
+        right = type(value) is int and 1 <= value <= most
+        return self._checked(right, file, name, f"must be a whole number of 1 to {most:,}", value, 0)
 
     def _id(self, values: dict[str, Any], name: str, vocabulary: int) -> int:
         value = values.get(name)
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
-        if type(value) is not int or not 0 <= value < vocabulary:
-            self._wrong(CONFIG, name, f"must be an id of the vocabulary, 0 to {vocabulary - 1}", value)
-            return 0
-        return value
+        right = type(value) is int and 0 <= value < vocabulary
+        rule = f"must be an id of the vocabulary, 0 to {vocabulary - 1}"
+        return self._checked(right, CONFIG, name, rule, value, 0)
 
     def _rate(self, values: dict[str, Any], name: str, default: float) -> float:
         value = values.get(name, default)
-        if type(value) not in (int, float) or not 0 <= value < 1:
-            self._wrong(CONFIG, name, "must be at least 0 and below 1", value)
-            return 0.0
-        return float(value)
+        right = type(value) in (int, float) and 0 <= value < 1
+        return float(self._checked(right, CONFIG, name, "must be at least 0 and below 1", value, 0))
 
     def _flag(self, values: dict[str, Any], name: str, default: bool, file: str = CONFIG) -> bool:
         value = values.get(name, default)
-        if type(value) is not bool:
-            self._wrong(file, name, "must be true or false", value)
-            return default
-        return value
+        return self._checked(type(value) is bool, file, name, "must be true or false", value, default)
 
     def _text(self, values: dict[str, Any], name: str, default: str, file: str) -> str:
         value = values.get(name) or default
-        if not isinstance(value, str) or len(value) > 100 or not value.isprintable():
-            self._wrong(file, name, "must be a printable text of at most 100 characters", value)
-            return default
-        return value
+        right = isinstance(value, str) and len(value) <= 100 and value.isprintable()
+        rule = "must be a printable text of at most 100 characters"
+        return self._checked(right, file, name, rule, value, default)
 
     def _piece(self, values: dict[str, Any], name: str, default: str) -> str:
         value = values.get(name, default)
         if isinstance(value, dict):  # an AddedToken, written out
             value = value.get("content")
         return self._text({name: value}, name, default, TOKENIZER)
+
+    def _checked(self, right: bool, file: str, name: str, rule: str, value: Any, instead: Any) -> Any:
+        """The value if it is right; else the other one, and a problem."""
+        if not right:
+            self._wrong(file, name, rule, value)
+        return value if right else instead
 
     def _wrong(self, file: str, name: str, rule: str, value: Any) -> None:
         self.problems.append(f"{file}: {name} {rule}; got {value!r:.60}")

@@ -9,7 +9,8 @@ from typing import Any, Self
 import keras
 from keras import ops
 
-from keras_transformer.layers.tensor import Tensor
+from keras_transformer.layers.arguments import check_rates
+from keras_transformer.layers.tensor import Tensor, fits, whole
 from keras_transformer.settings import current_names
 
 
@@ -37,8 +38,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 
     def __init__(self, label_smoothing: float = 0.1, name: str = "cross_entropy", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
-        if not 0 <= label_smoothing < 1:
-            raise ValueError(f"label_smoothing must be at least 0 and below 1; got {label_smoothing}.")
+        check_rates(label_smoothing=label_smoothing)
         self.label_smoothing = label_smoothing
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
@@ -50,9 +50,18 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 
         Returns:
             Losses (B, T), 0 where the label is padding.
+
+        Raises:
+            ValueError: If the labels have another shape than the logits, or are known not to be ids.
         """
+        if not fits(y_true.shape, y_pred.shape[:-1]):
+            raise ValueError(
+                f"labels must be ids of shape (batch, time) = {tuple(y_pred.shape[:-1])}, as the logits "
+                f"{tuple(y_pred.shape)} are; got {tuple(y_true.shape)}."
+            )
+        labels = whole("labels", y_true, y_pred.shape[-1], " The logits have that many ids.", floats=True)
         return smoothed_cross_entropy(
-            y_true, y_pred, ops.convert_to_tensor(self.label_smoothing, dtype="float32")
+            labels, y_pred, ops.convert_to_tensor(self.label_smoothing, dtype="float32")
         )
 
     def get_config(self) -> dict[str, Any]:
@@ -128,4 +137,6 @@ def _expected(labels: Tensor, logits: Tensor, label_smoothing: Tensor) -> Tensor
     """Return the smoothed labels q (B, T, V); under XLA they never exist in memory."""
     vocabulary = ops.shape(logits)[-1]
     spread = label_smoothing / ops.cast(vocabulary, "float32")
+    inside = ops.logical_and(labels >= 0, labels < vocabulary)
+    spread = ops.where(inside, spread, float("nan"))[..., None]
     return ops.where(labels[..., None] == ops.arange(vocabulary), 1.0 - label_smoothing + spread, spread)

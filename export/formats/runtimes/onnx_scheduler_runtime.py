@@ -3,6 +3,7 @@
 from functools import partial
 from pathlib import Path
 
+from export.artifact.layout import CANDIDATES
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.backends.session import open_session
 from keras_transformer.inference.hosted_decoder import Decoder
@@ -24,7 +25,9 @@ def open_backend(directory: Path, precision: str, start_id: int, threads: int = 
         open_session(directory / f"{name}{SUFFIXES[precision]}.onnx", threads)
         for name in ("encoder", "decoder")
     )
-    return partial(OnnxBackend, encoder, decoder, start_id)
+    choosing = directory / Path(CANDIDATES).name
+    candidates = open_session(choosing) if choosing.exists() else None
+    return partial(OnnxBackend, encoder, decoder, candidates, start_id)
 
 
 class SchedulerOnnx(Decoder):

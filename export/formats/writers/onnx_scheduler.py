@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from export.artifact.layout import CANDIDATES
 from keras_transformer.files import write_pieces
 from keras_transformer.graphs.precision import Float32, Products
-from keras_transformer.graphs.transformer import decoder, encoder
+from keras_transformer.graphs.transformer import candidates, decoder, encoder
 from keras_transformer.models.hosted import refusal
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.models.weights import network_weights
@@ -30,3 +31,4 @@ def write_scheduler_onnx(model: TranslationModel, directory: Path, products: Pro
         graph = make(network, products)
         write_pieces(directory / f"{graph.name}{products.suffix}.onnx", graph.pieces())
         del graph
+    write_pieces(directory / Path(CANDIDATES).name, candidates(network.target_vocabulary).pieces())
