@@ -1,4 +1,4 @@
-"""Import a MarianMT (OPUS-MT) directory in Hugging Face's format as a run.
+"""Import a MarianMT (OPUS-MT) directory, in the format of Hugging Face or of Marian itself, as a run.
 
 The run can be used like one that was trained here: translate, evaluate, export and serve it. Nothing in the
 directory is executed. `info` shows the target languages of a model that has several.
@@ -20,7 +20,7 @@ from keras_transformer.text.visible import visible
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("directory", type=Path, metavar="DIR", help="config.json, weights, vocabularies")
+    parser.add_argument("directory", type=Path, metavar="DIR", help="weights, configuration, vocabularies")
     parser.add_argument("--run", type=Path, required=True, metavar="RUN", help="the run to write")
     for side in ("source", "target"):
         parser.add_argument(

@@ -120,7 +120,7 @@ def _tensors(fills: Iterable[Fill]) -> Iterable[Tensor]:
 
 
 def _read(weights: Weights, names: Sequence[str]) -> tuple[Values, list[str]]:
-    """The values of the first of these names that is there, and what is wrong with the others."""
+    """Return the values of the first of these names that exists, and the problems of the others."""
     first, *others = (name for name in names if name in weights)
     values, problems = weights[first], []
     if not np.isfinite(values).all():

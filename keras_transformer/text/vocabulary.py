@@ -10,7 +10,8 @@ from typing import Any
 
 import sentencepiece
 
-from keras_transformer.text.tokenizer_training import SURROGATE, whole
+from keras_transformer.text.corpus import SURROGATE
+from keras_transformer.text.tokenizer_training import whole
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = range(4)  # in every vocabulary that numbers the pieces itself
 FEW = 32  # texts; for fewer, starting the library's threads takes longer than encoding

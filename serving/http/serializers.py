@@ -15,7 +15,7 @@ SLICE = 4096  # numbers that are written at a time, so that other threads can ru
 
 
 def several(found: Sequence[wire.Translation], options: wire.Options) -> dict[str, Any]:
-    """A list of texts."""
+    """Return the JSON of a list of translations."""
     content = {
         "translatedText": [each.text for each in found],
         "model": options.model,
