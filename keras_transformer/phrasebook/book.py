@@ -55,7 +55,7 @@ def _shuffled(size: int, random: Random) -> Iterator[int]:
 
 
 def _sentences(frame: Frame, direction: str, split: str, random: Random) -> Iterator[SentencePair]:
-    """The frame's sentences that belong to this direction and split."""
+    """Yield the frame's sentences that belong to this direction and split."""
     for index in _shuffled(frame.size, random):
         sentence = frame.at(index)
         if sentence is None or (direction == "en-fr" and not sentence.both):

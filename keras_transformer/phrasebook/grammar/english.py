@@ -121,7 +121,7 @@ _BE_PAST = ("was", "were", "was", "were", "were", "were")
 
 
 def _auxiliary(person: int, verb: EnglishVerb, tense: Tense, polarity: Polarity) -> tuple[str, str]:
-    """The auxiliary that negation and questions need, and the form that follows it."""
+    """Return the auxiliary for negation and questions, and the form that follows it."""
     be = _BE_NOW[person]
     has = "has" if person == 2 else "have"
     match tense:
