@@ -53,6 +53,9 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) ->
     """Compute the attention weights, (..., T, K), (..., S, K) -> (..., T, S).
 
     The softmax is computed in float32 at least, whatever the type of the inputs.
+
+    Raises:
+        ValueError: If the mask is not boolean, or does not fit the weights.
     """
     dtype = keras.backend.result_type(query.dtype, float)
     # the query is scaled, not the scores: in float16 the unscaled product could overflow

@@ -57,7 +57,11 @@ class FeedForward(Quantizable):
         self.supports_masking = True
 
     def build(self, inputs_shape: Shape) -> None:
-        """Create the weights; the outer layer restores the width of the input."""
+        """Create the weights; the outer layer restores the width of the input.
+
+        Raises:
+            ValueError: If the width of the input is not known.
+        """
         if inputs_shape[-1] is None:
             raise ValueError(f"the width of the input must be known; got shape {inputs_shape}.")
         self.inner.build(inputs_shape)

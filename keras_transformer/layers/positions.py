@@ -62,7 +62,11 @@ class PositionalEncoding(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, inputs_shape: Shape) -> None:
-        """Create the table for the width of the input."""
+        """Create the table for the width of the input.
+
+        Raises:
+            ValueError: If the input is not (batch, time, width) with a known width.
+        """
         if len(inputs_shape) != 3:
             raise ValueError(
                 f"PositionalEncoding adds to (batch, time, width); got an input of shape {inputs_shape}."

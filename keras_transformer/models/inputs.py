@@ -68,7 +68,11 @@ def texts_of(texts: Iterable[str], name: str = "translate") -> list[str]:
 
 
 def check_search(beam: int, length_penalty: float, max_tokens: int | None) -> None:
-    """Raise an error for options of a search that have a wrong type, or are out of range."""
+    """Check the options of a search.
+
+    Raises:
+        ValueError: If an option is not a number, or is out of range.
+    """
     check_sizes(beam=beam, max_tokens=1 if max_tokens is None else max_tokens)
     if not isinstance(length_penalty, Real) or not isfinite(length_penalty):
         raise ValueError(f"length_penalty must be a finite number; got {length_penalty!r}.")

@@ -91,7 +91,17 @@ def capacity(direction: str, split: str) -> int:
 def phrasebook(
     direction: str = "fr-en", split: str = "train", pairs: int = 30_000, seed: int = 0
 ) -> Iterator[Pair]:
-    """Return distinct sentence pairs, the same for the same arguments on every machine."""
+    """Return distinct sentence pairs, the same for the same arguments on every machine.
+
+    Args:
+        direction: "fr-en" or "en-fr".
+        split: "train", "valid" or "test".
+        pairs: Number of pairs.
+        seed: Seed of the selection.
+
+    Raises:
+        ValueError: If the direction or the split is unknown, or there are fewer pairs.
+    """
     problems = [f"{name} must be one of {', '.join(choices)}; got {value!r}"
                 for name, value,
                 choices in (("direction", direction, DIRECTIONS), ("split", split, SPLITS))

@@ -159,7 +159,11 @@ class Run:
         return count
 
     def read_pairs(self, name: str) -> Iterator[Pair]:
-        """Yield the pairs that write_pairs wrote."""
+        """Yield the pairs that write_pairs wrote.
+
+        Raises:
+            RunError: If a line is not a pair of texts.
+        """
         # bytes: only \n ends a line, not the U+2028 in a sentence
         with (self.path / name).open("rb") as file:
             for number, line in enumerate(file, 1):

@@ -79,6 +79,15 @@ class Cosine(WarmUp):
     """Schedule that falls from the peak to 0 at step `steps` along half a cosine.
 
     If warmup_steps equals steps, it only rises.
+
+    Args:
+        peak_learning_rate: The largest learning rate, reached at warmup_steps.
+        warmup_steps: Number of steps of the linear rise.
+        steps: Step at which the learning rate is 0.
+        gradient_accumulation_steps: Number of batches of a step.
+
+    Raises:
+        ValueError: If steps is less than warmup_steps.
     """
 
     def __init__(

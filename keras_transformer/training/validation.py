@@ -20,6 +20,14 @@ class Validation:
     """Validation of a model on held-out pairs, which are tokenized once.
 
     The loss has no label smoothing: its exponential is the perplexity.
+
+    Args:
+        model: Model with a tokenizer.
+        pairs: The held-out pairs.
+        max_tokens: Largest number of tokens of a text; longer texts are cut.
+
+    Raises:
+        ValueError: If the model has no tokenizer.
     """
 
     def __init__(self, model: TranslationModel, pairs: list[Pair], max_tokens: int) -> None:

@@ -33,6 +33,10 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files under their names; other files in the folder are kept.
 
     They are written to a temporary directory first, and renamed when all of them are complete.
+
+    Raises:
+        FileExistsError: If a file would replace one of another program.
+        OSError: If the folder cannot be written.
     """
     check_folder(folder, list(files))
     # inside an existing folder, because its parent may be on another disk or read-only
