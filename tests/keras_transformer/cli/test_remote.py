@@ -216,7 +216,7 @@ def test_wrong_addresses_are_wrong_usage(
 def test_files_that_cannot_be_used_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for option in ("--ca", "--token-file"):
         assert failure(capsys, "grpcs://127.0.0.1:1", option, tmp_path / "none") == (
-            f"{tmp_path}/none cannot be read (No such file or directory); name a file that can."
+            f"{tmp_path}/none cannot be read (No such file or directory); name a readable file."
         )
     assert failure(capsys, "grpcs://127.0.0.1:1", "--key", tmp_path) == (
         "a client's certificate and its key go together; give both, or neither."

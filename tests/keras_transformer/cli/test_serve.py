@@ -87,7 +87,7 @@ def test_files_that_cannot_be_used_are_failures_before_anything_listens(
     files = Files(tmp_path)
     certificate, key = map(str, files.server)
     pair = ["--tls-certificate", certificate, "--tls-key"]
-    no_file = "cannot be read (No such file or directory); name a file that can"
+    no_file = "cannot be read (No such file or directory); name a readable file"
     for options, told in [
         ([*pair, "none.pem"], f"none.pem {no_file}."),
         ([*pair, str(files.client[1])],
