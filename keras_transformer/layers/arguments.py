@@ -16,7 +16,7 @@ def check_sizes(**sizes: Any) -> None:
             raise ValueError(f"{name} must be at least 1; got {size}.")
 
 
-def check_whole(bounds: str = "", **values: Any) -> None:
+def check_whole(bounds: str = "", /, **values: Any) -> None:
     """Raise ValueError for a value that is not a whole number; `bounds` is part of the error text."""
     for name, value in values.items():
         if not isinstance(value, numbers.Integral) or isinstance(value, bool):
