@@ -37,7 +37,7 @@ def lightest(version: Version) -> RuntimeName:
 
 
 class BeamError(ValueError):
-    """A beam that a version cannot search; the message says why, and what to do."""
+    """Error of a beam that a version cannot search, with the reason and the remedy."""
 
 
 class Translator:

@@ -287,7 +287,7 @@ def _of_another_format(values: Any) -> str | None:
 
 
 def facts_of(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return what a manifest says of a tokenizer, by the names of its fields."""
+    """Return the fields of a manifest that describe a tokenizer, by their names."""
     return {
         "languages": Languages(tokenizer.source_lang, tokenizer.target_lang),
         "vocabulary": Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),

@@ -228,7 +228,7 @@ def _text(line: Parts, results: "list[wire.Translation]") -> str:
 
 
 def _search(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of the search that are not the default; an earlier server knows none."""
+    """Return the search options that differ from their defaults; earlier servers have none of them."""
     given = search_options(arguments).items()
     return {name: value for name, value in given if value != 1}
 

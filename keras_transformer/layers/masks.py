@@ -72,7 +72,7 @@ def boolean(mask: Tensor) -> Tensor:
     values = known(mask)
     if (
         values is None and keras.backend.is_float_dtype(mask.dtype) and not in_symbolic_scope()
-    ):  # where Keras asks for shapes, it passes floats for all
+    ):  # while Keras infers shapes, it passes floats for all tensors
         _refuse_floats(mask)
     if values is not None and not ((values == 0) | (values == 1)).all():
         other = values[(values != 0) & (values != 1)][0]

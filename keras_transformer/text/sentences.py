@@ -68,7 +68,7 @@ def sentence_gaps(text: str) -> Iterator[Span]:
 
 def _ends_sentence(text: str, match: re.Match[str], uncased: bool) -> bool:
     if not match["space"]:
-        return match["stop"][-1] in WIDE_STOPS and not match["close"]  # 「はい。」と言った goes on
+        return match["stop"][-1] in WIDE_STOPS and not match["close"]  # 「はい。」と言った continues
     following = _START.match(text, match.end())
     if following is None or (following["first"].islower() and not uncased):
         return False

@@ -225,7 +225,7 @@ class Keeper(keras.callbacks.Callback):
             self.writer = tf.summary.create_file_writer(str(self.log))
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Validate and save where the recipe says so."""
+        """Validate and save at the steps that the recipe sets."""
         recipe = self.trainer.recipe
         step, rest = divmod(self.batches + batch + 1, recipe.gradient_accumulation_steps)
         if not rest and (step % recipe.validate_every == 0 or step == recipe.steps):

@@ -27,7 +27,7 @@ class SavedModelBackend:
         self._loaded = tf.saved_model.load(str(directory))
         self._encode, self._step = (self._loaded.signatures[name] for name in ("encode", "step"))
         self._token = self._position = self._memory_length = np.zeros(0, np.int32)
-        self._memory: Any = None  # (2 L, B, H, S, K), zeros behind the end of a row's source
+        self._memory: Any = None  # (2 L, B, H, S, K), zeros after the end of a row's source
         self._cache: Any = None  # (2 L, B, H, T, K)
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:

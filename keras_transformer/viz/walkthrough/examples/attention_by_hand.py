@@ -82,7 +82,7 @@ def scaling() -> WorkedExample:
 
 
 def masked_self_attention() -> WorkedExample:
-    """Compute example 6: four positions, the last one padding, nobody looks ahead."""
+    """Compute example 6: four positions, the last one padding, with a causal mask."""
     x = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8], [0.9, 1.0, 1.1, 1.2], [0] * 4], "float32")
     positions = ["0", "1", "2", "3 (pad)"]
     width = x.shape[1]

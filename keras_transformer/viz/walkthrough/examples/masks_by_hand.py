@@ -15,7 +15,7 @@ def masks() -> WorkedExample:
     padding, causal = padding_mask(ids), causal_mask(3)
     everywhere = ops.broadcast_to(padding, (1, 4, 4))
     combined = padding & causal_mask(4)
-    # Hidden from both sides: nobody looks at the padding, and the padding looks at nobody.
+    # Hidden from both sides: no position attends to padding, and padding attends to no position.
     short = padding_mask(np.array([[1, 2, 0]]))
     both_sides = short & ops.swapaxes(short, 1, 2) & causal_mask(3)
     x = np.array([[[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]]], "float32")
