@@ -118,3 +118,34 @@ def test_a_secured_server_answers_a_client_that_names_authority_and_token_and_no
         with pytest.raises(TranslationError, match="bearer token"), Client(address, tls="ca.pem") as client:
             client.translate("a man eats a red apple .")
     assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_a_version_translates_in_python(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build" / "demo").mkdir(parents=True)
+    (tmp_path / "build" / "demo" / "models").symlink_to(exported.parents[1])
+    (program,) = blocks("export.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(program, "docs/how-to/export.md", "exec"), names)
+    (answer,) = names["translator"].translate(["Je suis étudiant."])
+    assert answer.text
+
+
+def test_an_imported_directory_translates_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    golden = ROOT / "tests" / "keras_transformer" / "pretrained" / "golden"
+    (tmp_path / "opus-mt-fr-en").symlink_to(golden / "relu")
+    (program,) = blocks("import.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(program, "docs/how-to/import.md", "exec"), names)
+    assert names["model"].translate([""]) == [""]
+
+
+def test_the_program_of_the_first_page_builds_a_model() -> None:
+    text = (ROOT / "docs" / "index.md").read_text("utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {}
+    exec(compile(program, "docs/index.md", "exec"), names)
+    assert names["model"].output_shape == (None, 2)
