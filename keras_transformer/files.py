@@ -34,7 +34,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
         twice = min(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise ValueError(f"the key {json.dumps(twice)[:60]} stands in it twice")
+        raise ValueError(f"the key {json.dumps(twice)[:60]} is duplicate")
     return values
 
 
