@@ -36,6 +36,13 @@ VERBS = {
     "completion": "print the script that completes commands in a shell",
 }
 
+# verbs whose results go to stdout, and the option that sends them to a file instead
+PRINTED = {
+    **dict.fromkeys(("translate", "evaluate", "info", "verify", "completion"), ""),
+    "phrasebook": "source",
+    "walkthrough": "output",
+}
+
 
 class CommandError(Exception):
     """Failure that the user can correct; the message says how. The command ends with exit status 1."""
@@ -63,12 +70,20 @@ class _VerbList(argparse.HelpFormatter):
         self._action_max_length += self._indent_increment
 
 
+def _path(text: str) -> Path:
+    """Parse a path, and refuse an empty one, which would mean the current directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("a path is needed; got an empty text")
+    return Path(text)
+
+
 class VerbParser(argparse.ArgumentParser):
     """Parser of one verb, which imports the verb's module and adds its options at the first use."""
 
     def __init__(self, verb: str, **settings: Any) -> None:
         # without abbreviations: an option added later would change what one means
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
+        self.register("type", Path, _path)
         self._verb = verb
 
     def load(self) -> None:
@@ -118,24 +133,25 @@ def command() -> NoReturn:
     sys.stderr = cast(TextIO, _LossyStream(sys.stderr))
     print_no_lost_interrupt()
     status = main()
-    sys.stdout.flush()
+    with suppress(OSError):  # main has tried, and reported it
+        sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
 
 
 class _LossyStream:
-    """Stream that drops what is written after its reader has closed it."""
+    """Stream that drops what is written when its reader has closed it, or the disk is full."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with suppress(BrokenPipeError):
+        with suppress(OSError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with suppress(BrokenPipeError):
+        with suppress(OSError):
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -155,14 +171,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with interruptible():
             parser, _ = program()
-            parser.parse_args(arguments, called)
+            try:
+                parser.parse_args(arguments, called)
+            except SystemExit:
+                sys.stdout.flush()  # a help text
+                raise
+            is_printed = called.verb in PRINTED and not getattr(called, PRINTED[called.verb], None)
+            if is_printed and getattr(sys.stdout, "name", "") == os.devnull:
+                raise CommandError("standard output is closed, and the results go there: redirect it.")
             called.command(called)
             sys.stdout.flush()
     except BrokenPipeError:
         # the reader has closed the pipe, as `head` does: write nothing more, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (CommandError, DecodingError, OSError) as error:
-        print(visible(f"{PROGRAM} {called.verb}: {error}"), file=sys.stderr)
+        print(visible(f"{f'{PROGRAM} {called.verb}'.rstrip()}: {error}"), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(f"{f'{PROGRAM} {called.verb}'.rstrip()}: interrupted", file=sys.stderr)

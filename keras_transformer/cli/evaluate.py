@@ -105,7 +105,7 @@ def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path])
         arguments.usage_error("--reference cannot be standard input here: it is read several times")
     for path in others:
         if path.exists() and arguments.reference.exists() and path.samefile(arguments.reference):
-            raise CommandError(f"{path} is given both as the reference and as text to compare with it.")
+            arguments.usage_error(f"{path} is given both as the reference and as text to compare with it")
     for model in models:
         if not is_version(model):
             check_model(model)

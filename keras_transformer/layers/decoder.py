@@ -482,7 +482,7 @@ class TransformerDecoder(TransformerStack):
                 f"inputs must be (batch, time, width) = {wanted}, a row for each of the cache; "
                 f"got {tuple(inputs.shape)}."
             )
-        return length or ANY
+        return ANY if length is None else length
 
     def _over_cache(
         self,

@@ -147,7 +147,10 @@ class Run:
 
     def read(self, name: str) -> Any:
         """Read a JSON file of the run."""
-        return read_json((self.path / name).read_bytes())
+        path = self.path / name
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise ValueError("it is no regular file")
+        return read_json(path.read_bytes())
 
     def write_pairs(self, name: str, pairs: Iterable[Pair]) -> int:
         """Write one pair per line as they arrive, and return their number."""
