@@ -30,7 +30,7 @@ def test_every_runtime_answers_as_transformers_does(kind: str, tmp_path: Path) -
 
 
 def test_text_onnx_is_refused_with_the_reason_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match=r"text\.onnx .* a vocabulary numbers the pieces"):
+    with pytest.raises(ExportError, match=r"text\.onnx .* a vocabulary numbers its pieces"):
         exported("swish", tmp_path / "1", "onnx", with_tokenizer=True)
     assert not any(tmp_path.iterdir())
 

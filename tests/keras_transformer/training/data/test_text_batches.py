@@ -129,7 +129,7 @@ def test_a_batched_dataset_is_told(tokenizer: Tokenizer) -> None:
 
 def test_pairs_without_end_are_told(tokenizer: Tokenizer) -> None:
     endless = tf.data.Dataset.from_tensors(("Oui.", "Yes.")).repeat()
-    with pytest.raises(ValueError, match=r"never end: leave out \.repeat\(\), and say epochs= to fit"):
+    with pytest.raises(ValueError, match=r"never end: leave out \.repeat\(\)"):
         text_batches(endless, tokenizer)
 
 
@@ -137,7 +137,7 @@ def test_no_pairs_at_all_are_told(pairs: list[Pair], tokenizer: Tokenizer) -> No
     read_once = iter(pairs)
     text_batches(read_once, tokenizer)
     for nothing in ([], read_once):
-        with pytest.raises(ValueError, match="there is no pair to make batches of: none was given, or they"):
+        with pytest.raises(ValueError, match="there are no pairs"):
             text_batches(nothing, tokenizer)
 
 
