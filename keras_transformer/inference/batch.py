@@ -90,7 +90,7 @@ class Batch:
             first = len(self._owners)
             member = _Member(request, kind(request, self.end_id), [*range(first, first + request.beam)])
             self.members.append(member)
-            if request.chooses:
+            if request.beam > 1 or request.prefix:
                 self._choosing.append(member)
             self._owners += [member] * request.beam
             self.free -= request.beam
@@ -160,7 +160,7 @@ class Batch:
                     self._drop(row)
                 self.members[index] = self.members[-1]
                 self.members.pop()
-                if member.request.chooses:
+                if member in self._choosing:
                     self._choosing.remove(member)
                 self._ended.append(member.request)
 
