@@ -64,11 +64,10 @@ def _divided(tokenizer: "Tokenizer", lengths: Lengths, target_language: str | No
     Raises:
         CommandError: The model needs another target language, or any.
     """
-    try:
+    with failures(
+        TargetLanguageError, end=" Name it with --target-language, or begin the line with >>CODE<<."
+    ):
         return divided_for(tokenizer, line, lengths, target_language)
-    except TargetLanguageError as error:
-        remedy = "Name it with --target-language, or begin the line with >>CODE<<."
-        raise CommandError(f"{error} {remedy}") from error
 
 
 def opened(arguments: argparse.Namespace) -> Opened:

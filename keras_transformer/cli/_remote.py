@@ -3,9 +3,8 @@
 import argparse
 import os
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +30,7 @@ ENCRYPTING = {
     "--key": "with grpcs://, the key of the client's certificate",
 }
 OPTIONS = {"--token-file": "file with the bearer token for the server", **ENCRYPTING}
-MAX_BATCHES = 2  # batches under way: the next one arrives while the server translates one
+MAX_BATCHES = 2  # batches under way at the same time: one arrives while the server translates the other
 TIMEOUT = 600.0  # seconds for a batch and its repetitions
 MAX_ATTEMPTS = 8  # of a call that an overloaded server refuses
 SCHEMES = ("grpc", "grpcs")
@@ -139,31 +138,25 @@ class _Remote:
         from serving import TranslationError
         from serving.client.calls import BATCH_TEXTS
 
-        under_way: deque[tuple[list[str], Future[list[wire.Translation]]]] = deque()
+        batches = [texts[begin : begin + BATCH_TEXTS] for begin in range(0, len(texts), BATCH_TEXTS)]
         try:
-            for begin in range(0, len(texts), BATCH_TEXTS):
-                batch = texts[begin : begin + BATCH_TEXTS]
-                under_way.append((batch, self._pool.submit(self._request, batch)))
-                if len(under_way) == MAX_BATCHES:
-                    yield from self._answers(*under_way.popleft())
-            while under_way:
-                yield from self._answers(*under_way.popleft())
+            for batch, answers in zip(batches, self._pool.map(self._batch, batches), strict=True):
+                yield from map(self._request, batch) if answers is None else answers
         except TranslationError as error:
             raise _failure(self._address, error) from error
 
-    def _answers(
-        self, batch: list[str], future: "Future[list[wire.Translation]]"
-    ) -> "Iterable[wire.Translation]":
+    def _batch(self, texts: list[str]) -> "list[wire.Translation] | None":
+        """Translate texts; None if one of them is at fault, so that those before it get their answers."""
         from grpc import StatusCode
 
         from serving import TranslationError
 
         try:
-            return future.result()
+            return self._request(texts)
         except TranslationError as error:
-            if error.code not in (StatusCode.INVALID_ARGUMENT, StatusCode.INTERNAL):
-                raise
-        return map(self._request, batch)  # one text is at fault: those before it get their answers
+            if error.code in (StatusCode.INVALID_ARGUMENT, StatusCode.INTERNAL):
+                return None
+            raise
 
 
 def _given(arguments: argparse.Namespace, options: Iterable[str]) -> list[str]:

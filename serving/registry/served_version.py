@@ -126,7 +126,9 @@ def load_model(name: str, number: int, version: Version, settings: EngineSetting
     backend = _backend(version, settings)
     engine = Engine(backend, tokenizer.eos_id, settings.queue, settings.prefill_tokens)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
-    attention = AttentionGraph(version.path(f"{ONNX}/attention.onnx")) if ONNX in manifest.formats else None
+    attention = (
+        AttentionGraph(version.directory / ONNX / "attention.onnx") if ONNX in manifest.formats else None
+    )
     examples = tuple(sentence.source for sentence in version.golden[:EXAMPLES])
     corpus = _file_names(manifest.quality.corpus or "")
     limits = manifest.limits
@@ -164,7 +166,7 @@ def _backend(version: Version, settings: EngineSettings) -> Backend:
 
         limits = version.manifest.limits
         longest = limits.source_tokens
-        make_backend = open_backend(version.path(ONNX), settings.precision, start_id, settings.threads)
+        make_backend = open_backend(version.directory / ONNX, settings.precision, start_id, settings.threads)
         return make_backend(slots, longest, min(limits.answer(longest), longest))
     except Exception as error:  # the libraries have no common type for their errors
         raise ModelError(f"its graphs cannot be loaded: {error}") from error
