@@ -158,7 +158,7 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
     except ValueError as error:
         problems.append(str(error))
     if problems:
-        raise CommandError("; ".join(problems))
+        arguments.usage_error("; ".join(problems))
     return {**about, "recipe": _overrides(arguments)}
 
 

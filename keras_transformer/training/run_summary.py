@@ -45,7 +45,7 @@ def _of_run(run: Run) -> dict[str, Any]:
         _check(run, "cleaning.json", cleaning, "read", "kept")
     step = history[-1]["step"] if history else 0
     tokenizer = Tokenizer.load(run.tokenizer) if "imported" in about else None
-    if run.model.exists():
+    if run.model.is_file():
         network = _network(run.model, _archived(run.model)[0])
     elif settled is not None:
         tokenizer = Tokenizer.load(run.tokenizer)

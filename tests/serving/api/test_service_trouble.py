@@ -71,13 +71,18 @@ def test_overload_is_told_with_when_to_come_again() -> None:
     run(scenario)
 
 
-FULL = ["Merci. " * 19 + "Merci.", *["Bonjour. " * 4 + "Bonjour."] * 7, "Où est la gare ?"]
+FULL = ["Merci. " * 19 + "Merci.", "Où est la gare ?", *["Bonjour. " * 4 + "Bonjour."] * 7]
 
 
 def test_a_list_that_fills_the_queue_by_itself_is_answered_whole() -> None:
     async def scenario() -> None:
-        async with both(echo("fr-en", waiting=20)) as (service, http):
-            batch = await service.BatchTranslate(wire.BatchTranslateRequest(texts=FULL))
+        runtime = Echo(slots=1, held=True)
+        model = echo("fr-en", runtime=runtime, waiting=20)
+        async with both(model) as (service, http):
+            call = asyncio.ensure_future(service.BatchTranslate(wire.BatchTranslateRequest(texts=FULL)))
+            await until(lambda: model.engine.running + model.engine.waiting == 21)  # all that has room
+            runtime.allow(1_000)
+            batch = await call
             assert [segment.translation.text for segment in batch.segments] == FULL
             status, answer = await told(http.post("/translate", json={"q": FULL}))
             assert (status, answer["translatedText"]) == (200, FULL)
@@ -92,7 +97,7 @@ def test_the_texts_of_a_list_that_wait_for_room_end_with_their_caller() -> None:
         async with stub(model) as service:
             call = service.BatchTranslate(wire.BatchTranslateRequest(texts=FULL))
             waiter = asyncio.ensure_future(_finished(call))
-            await until(lambda: model.engine.running + model.engine.waiting == 20)
+            await until(lambda: model.engine.running + model.engine.waiting == 21)
             call.cancel()
             await waiter
             await until(lambda: given_up(model))
