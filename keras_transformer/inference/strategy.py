@@ -47,14 +47,12 @@ class Move(NamedTuple):
 
 
 class Strategy(Protocol):
-    """Search for the answers of one request, which has `request.beam` rows of the batch.
-
-    Attributes:
-        scores: Sums of the log-probabilities so far, in the order of the rows.
-    """
+    """Search for the answers of one request, which has `request.beam` rows of the batch."""
 
     @property
-    def scores(self) -> Sequence[float]: ...
+    def scores(self) -> Sequence[float]:
+        """Sums of the log-probabilities so far, in the order of the rows."""
+        ...
 
     def advance(self, choices: Choices, rows: list[int]) -> Sequence[Move]:
         """Process the results of one step; when the search is over, set the end and the answers.
