@@ -1,8 +1,8 @@
-"""The command line: `keras-transformer VERB`. A verb is a module here, loaded only when it is called.
+"""The command line `keras-transformer VERB`. A verb is a module here, imported only when it is called.
 
-A verb's module has `configure(parser)` and `run(arguments)`; its docstring, up to the first blank line, is
-its description, and the rest its example. Results go to stdout, progress and errors to stderr. Exit status 0
-is success, 1 failure, 2 wrong usage, 130 an interrupt.
+A verb's module has `configure(parser)` and `run(arguments)`; the first paragraph of its docstring is the
+verb's description, and the rest its examples. Results go to stdout, progress and errors to stderr. The exit
+status is 0 for success, 1 for a failure, 2 for wrong usage, 130 for an interrupt.
 """
 
 import argparse
@@ -36,14 +36,21 @@ VERBS = {
     "completion": "print the script that completes commands in a shell",
 }
 
+# verbs whose results go to stdout, and the option that sends them to a file instead
+PRINTED = {
+    **dict.fromkeys(("translate", "evaluate", "info", "verify", "completion"), ""),
+    "phrasebook": "source",
+    "walkthrough": "output",
+}
+
 
 class CommandError(Exception):
-    """A failure that the user can correct; the message says how. The command ends with exit status 1."""
+    """Failure that the user can correct; the message says how. The command ends with exit status 1."""
 
 
 @contextmanager
 def failures(*kinds: type[Exception], end: str = "") -> Iterator[None]:
-    """Raise CommandError for an error of these kinds inside, with its message and this end."""
+    """Convert errors of these kinds inside the context to a CommandError with their message and `end`."""
     try:
         yield
     except kinds as error:
@@ -56,23 +63,31 @@ def report(line: str) -> None:
 
 
 class _VerbList(argparse.HelpFormatter):
-    """The layout of the list of verbs: argparse measures their names without the indent of the list."""
+    """Help formatter that aligns the list of verbs: argparse ignores the list's indent in the widths."""
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)
         self._action_max_length += self._indent_increment
 
 
+def _path(text: str) -> Path:
+    """Parse a path, and refuse an empty one, which would mean the current directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("a path is needed; got an empty text")
+    return Path(text)
+
+
 class VerbParser(argparse.ArgumentParser):
-    """The parser of one verb. The module of the verb is imported, and asked for its options, when needed."""
+    """Parser of one verb, which imports the verb's module and adds its options at the first use."""
 
     def __init__(self, verb: str, **settings: Any) -> None:
         # without abbreviations: an option added later would change what one means
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
+        self.register("type", Path, _path)
         self._verb = verb
 
     def load(self) -> None:
-        """Import the module of the verb and add its options, once."""
+        """Import the module of the verb and add its options, unless that was done."""
         if self.description is None:
             name = f"{self._verb}_" if iskeyword(self._verb) else self._verb
             module = import_module(f"keras_transformer.cli.{name}")
@@ -81,7 +96,7 @@ class VerbParser(argparse.ArgumentParser):
             module.configure(self)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the words after the verb. Unknown ones end the program with the usage of the verb."""
+        """Parse the words after the verb. Unknown words end the program with the usage of the verb."""
         self.load()
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
@@ -90,7 +105,7 @@ class VerbParser(argparse.ArgumentParser):
 
 
 def program() -> tuple[argparse.ArgumentParser, list[VerbParser]]:
-    """Return the parser of the program, and that of each verb."""
+    """Return the parser of the program and the parser of each verb."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         formatter_class=_VerbList,
@@ -106,36 +121,37 @@ def program() -> tuple[argparse.ArgumentParser, list[VerbParser]]:
 
 
 def command() -> NoReturn:
-    """Run the command line as the shell calls it, and end the process without taking the interpreter down.
+    """Run the command line of the process, and end the process without finalizing the interpreter.
 
-    Threads of TensorFlow and ONNX Runtime may still be at work, as after a Ctrl-C. If they returned to an
-    interpreter that is being finalised, they would be unwound through C++, and the process would hang or end
+    Threads of TensorFlow and ONNX Runtime may still run, as after a Ctrl-C. If they returned to an
+    interpreter that is being finalized, they would be unwound through C++, and the process would hang or end
     with a signal.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the caller has closed it
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (to the end)
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (never closed)
     sys.stderr = cast(TextIO, _LossyStream(sys.stderr))
     print_no_lost_interrupt()
     status = main()
-    sys.stdout.flush()
+    with suppress(OSError):  # main has tried, and reported it
+        sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
 
 
 class _LossyStream:
-    """A stream whose reader may leave before the work is done: what is written later is dropped."""
+    """Stream that drops what is written when its reader has closed it, or the disk is full."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with suppress(BrokenPipeError):
+        with suppress(OSError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with suppress(BrokenPipeError):
+        with suppress(OSError):
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -149,20 +165,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after the name of the program; by default those of the process.
 
     Raises:
-        SystemExit: Wrong usage (status 2), or a help text was asked for (status 0).
+        SystemExit: For wrong usage (status 2), and after a help text (status 0).
     """
     called = argparse.Namespace(verb="")
     try:
         with interruptible():
             parser, _ = program()
-            parser.parse_args(arguments, called)
+            try:
+                parser.parse_args(arguments, called)
+            except SystemExit:
+                sys.stdout.flush()  # a help text
+                raise
+            is_printed = called.verb in PRINTED and not getattr(called, PRINTED[called.verb], None)
+            if is_printed and getattr(sys.stdout, "name", "") == os.devnull:
+                raise CommandError("standard output is closed, and the results go there: redirect it.")
             called.command(called)
             sys.stdout.flush()
     except BrokenPipeError:
-        # the reader has seen enough, as `head` has: nothing more is written, not even at exit
+        # the reader has closed the pipe, as `head` does: write nothing more, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (CommandError, DecodingError, OSError) as error:
-        print(visible(f"{PROGRAM} {called.verb}: {error}"), file=sys.stderr)
+        print(visible(f"{f'{PROGRAM} {called.verb}'.rstrip()}: {error}"), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(f"{f'{PROGRAM} {called.verb}'.rstrip()}: interrupted", file=sys.stderr)

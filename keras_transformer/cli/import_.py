@@ -1,7 +1,7 @@
-"""Import a MarianMT (OPUS-MT) directory, as Hugging Face or Marian itself saves it, as a run.
+"""Import a MarianMT (OPUS-MT) directory, in the format of Hugging Face or of Marian itself, as a run.
 
-The run translates, is scored, exported and served like one that was trained here. Nothing in the directory is
-executed. `info` shows the target languages of a model that has several.
+The run can be used like one that was trained here: translate, evaluate, export and serve it. Nothing in the
+directory is executed. `info` shows the target languages of a model that has several.
 
 examples:
   keras-transformer import opus-mt-fr-en --run build/fr-en
@@ -14,7 +14,10 @@ from pathlib import Path
 
 from keras_transformer.cli import failures, report
 from keras_transformer.cli._loading import load
-from keras_transformer.files import check_writable
+from keras_transformer.files import check_new, check_writable
+from keras_transformer.libraries import LibraryError, check_installed
+from keras_transformer.pretrained.directory import PretrainedDirectory, PretrainedError
+from keras_transformer.pretrained.marian_config import read_marian_config
 from keras_transformer.text.visible import visible
 
 
@@ -30,7 +33,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Import, and print the size and the next command."""
+    with failures(PretrainedError):
+        read_marian_config(PretrainedDirectory(arguments.directory))
+    check_new(arguments.run)
     check_writable(arguments.run)
+    with failures(LibraryError, end="."):
+        check_installed(["ml_dtypes", "safetensors"], "importing a model", "layers")
     module = load("keras_transformer.training.imported")
     with failures(ValueError):
         model = module.import_run(

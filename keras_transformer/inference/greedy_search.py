@@ -1,4 +1,4 @@
-"""Greedy search: append the token that the backend has picked; a prefix overrides it."""
+"""Greedy search: append the likeliest token, or that of a prefix."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,17 @@ from keras_transformer.inference.strategy import Choices, Move
 
 @dataclass(frozen=True, eq=False)
 class GreedySearch:
-    """One row. Its tokens grow with every step, so that they can be streamed."""
+    """Greedy search of one request in one row, whose tokens grow with every step and can be streamed."""
 
     request: Request
     end_id: int
 
     def advance(self, choices: Choices, rows: list[int]) -> Sequence[Move]:
-        """Append the next token: the likeliest one, or that of the prefix."""
+        """Append the next token: that of the prefix, or else the likeliest.
+
+        Raises:
+            TypeError: If there is a prefix and the backend returns no candidates.
+        """
         request, row = self.request, rows[0]
         token, log_prob = choices.tokens[row], choices.log_probs[row]
         moves: tuple[Move, ...] = ()

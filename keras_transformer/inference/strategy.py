@@ -1,4 +1,4 @@
-"""A strategy takes the results of each step, and decides how the rows of its request go on."""
+"""The interface of a search strategy, which decides after each step how the rows of its request continue."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -7,7 +7,7 @@ from keras_transformer.inference.backend import Candidates
 
 
 class Choices(NamedTuple):
-    """The results of one step for all rows of a batch."""
+    """Results of one step for all rows of a batch."""
 
     tokens: Sequence[int]
     log_probs: Sequence[float]
@@ -15,24 +15,30 @@ class Choices(NamedTuple):
 
 
 class Move(NamedTuple):
-    """How a row goes on if not with its own likeliest token."""
+    """Continuation of a row with another state or token than its own likeliest one.
+
+    Attributes:
+        row: Index of the row.
+        parent: Index of the row whose state it continues.
+        token: Its last token.
+    """
 
     row: int
-    parent: int  # the row whose state it goes on from
+    parent: int
     token: int
 
 
 class Strategy(Protocol):
-    """The search for the answers of one request, which has `request.beam` rows of the batch."""
+    """Search for the answers of one request, which has `request.beam` rows of the batch."""
 
     def advance(self, choices: Choices, rows: list[int]) -> Sequence[Move]:
-        """Take one step. When the search is over, set the end and the answers of the request.
+        """Process the results of one step; when the search is over, set the end and the answers.
 
         Args:
-            choices: the results of all rows.
-            rows: those of the request, in an order that the strategy may change.
+            choices: Results of all rows.
+            rows: Rows of the request, in an order that the strategy may change.
 
         Returns:
-            The moves of these rows: no row is the parent of another and moves itself.
+            The moves of these rows. A row that is a parent of another one does not move itself.
         """
         ...

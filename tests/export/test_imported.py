@@ -6,7 +6,6 @@ import pytest
 
 from export.artifact.manifest import open_version
 from export.exporter import ExportError
-from export.verify import certificate
 from tests.support.versions.imported import exported, texts
 
 KINDS = ["swish", "untied", "two_vocabularies", "languages", "short_answers"]
@@ -15,24 +14,23 @@ FORMATS = ("saved_model", "onnx", "ctranslate2")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_runtime_answers_as_transformers_does(kind: str, tmp_path: Path) -> None:
-    exported(kind, tmp_path / "1", *FORMATS, quantize="int8")
+    exported(kind, tmp_path / "1", *FORMATS, quantize="int8")  # fails where a runtime breaks a promise
     version = open_version(tmp_path / "1")
     assert [sentence.target for sentence in version.golden] == [*texts(kind).values()]
-    found = certificate(version, lambda line: None)
-    assert not found.broken
-    by_name = {(row.runtime, row.precision): row for row in found.rows}
+    by_name = {(row.runtime, row.precision): row for row in version.manifest.quality.agreement}
     assert set(by_name) == {
         ("onnx/scheduler", "float32"), ("onnx/scheduler", "int8"), ("onnx/translate", "float32"),
         ("ctranslate2", "float32"), ("saved_model", "float32"),
     }  # fmt: skip
     for (_, precision), row in by_name.items():
+        assert row.sentences == len(version.golden)
         if precision == "float32":
             assert row.identical + row.near_ties == row.sentences
     assert by_name["saved_model", "float32"].texts == by_name["saved_model", "float32"].identical
 
 
 def test_text_onnx_is_refused_with_the_reason_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match=r"text\.onnx .* a vocabulary numbers the pieces"):
+    with pytest.raises(ExportError, match=r"text\.onnx .* a vocabulary numbers its pieces"):
         exported("swish", tmp_path / "1", "onnx", with_tokenizer=True)
     assert not any(tmp_path.iterdir())
 
