@@ -69,13 +69,8 @@ def read_npz(directory: PretrainedDirectory) -> Parts:
     names = [VOCABULARY if directory.has(VOCABULARY) else PIECES] * 2
     padded = {**pieces, "<pad>": len(pieces)}
     vocabularies = make_vocabularies(directory, config, names, [padded, padded], models)
-    return (
-        config,
-        vocabularies,
-        weights,
-        list(_fills(config, vocabularies, weights)),
-        config.shares_vocabulary,
-    )
+    fills = list(_fills(config, vocabularies, weights))
+    return config, vocabularies, weights, fills, config.shares_vocabulary
 
 
 def _vocabulary(directory: PretrainedDirectory) -> tuple[Mapping[str, int], list[bytes]]:
@@ -88,9 +83,8 @@ def _vocabulary(directory: PretrainedDirectory) -> tuple[Mapping[str, int], list
             raise PretrainedError(
                 directory.path, [f"{PIECES} is no SentencePiece model ({error})"]
             ) from error
-        return {processor.id_to_piece(number): number for number in range(processor.vocab_size())}, [
-            model
-        ] * 2
+        ids = {processor.id_to_piece(number): number for number in range(processor.vocab_size())}
+        return ids, [model] * 2
     text = directory.bytes(VOCABULARY, MAX_MODEL_BYTES)
     try:  # all values are texts: `no` is a piece, not false
         entries = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
