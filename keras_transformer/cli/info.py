@@ -65,6 +65,7 @@ def _lines(summary: dict[str, Any]) -> list[str]:
         "languages": f"{source} to {target}",
         **({"targets": ", ".join(targets)} if targets else {}),
         "domain": _domain(summary),
+        **({"from": _from(summary["from"])} if summary.get("from") else {}),
         "network": summary["network"] and _network(summary["network"]),
         "vocabulary": summary["network"] and _vocabulary(summary["network"]),
         **(_exported(summary) if summary["kind"] == "version" else _trained(summary)),
@@ -104,6 +105,11 @@ def _domain(summary: dict[str, Any]) -> str:
     return f"{summary['domain'] or 'unknown'}{counted}"
 
 
+def _from(origin: dict[str, Any]) -> str:
+    known = f", step {origin['step']:,}, BLEU {origin['bleu']:.2f}" if origin.get("step") else ""
+    return f"{origin['path']} ({origin.get('domain') or 'a .keras file'}{known})"
+
+
 def _network(network: dict[str, Any]) -> str:
     return (
         f"{network['preset'] or 'no preset'}: "
@@ -119,9 +125,12 @@ def _vocabulary(network: dict[str, Any]) -> str:
 
 
 def _scores(scores: dict[str, float]) -> str:
+    before = (
+        f"; on those of the run before BLEU {scores['initial_bleu']:.2f}" if "initial_bleu" in scores else ""
+    )
     return (
         f"BLEU {scores['bleu']:.2f}, token accuracy {scores['accuracy']:.1%}, loss {scores['loss']:.3f} "
-        f"on held-out pairs, at step {scores['step']:,}, the best"
+        f"on held-out pairs, at step {scores['step']:,}, the best{before}"
     )
 
 

@@ -4,20 +4,26 @@ examples:
   keras-transformer train --phrasebook fr-en --run build/run
   keras-transformer train --source a.en --target a.de --source-lang en --target-lang de --run build/run
   keras-transformer train --pairs corpus.tmx --source-lang en --target-lang de --run build/run
+  keras-transformer train --from build/run --pairs letters.tsv --run build/letters
   keras-transformer train --run build/run --resume
 
 The options of the recipe have defaults that suit the size of the corpus. The recipe is printed.
+With --from they suit a trained model: a lower peak of the learning rate, a short warm-up, few steps.
 """
 
 import argparse
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keras_transformer.cli import CommandError, failures, report
 from keras_transformer.cli._loading import load
 from keras_transformer.text.visible import visible
+
+if TYPE_CHECKING:
+    from keras_transformer.training.run_directory import Run
+    from keras_transformer.training.starting_point import StartingPoint
 
 FOLLOWS = "follows the size of the corpus"
 RECIPE_HELP = {
@@ -57,6 +63,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--run", type=Path, required=True, metavar="DIR", help="run directory: what the training writes"
     )
     parser.add_argument("--resume", action="store_true", help="continue the run in DIR where it stands")
+    parser.add_argument(
+        "--from",
+        type=Path,
+        dest="start",
+        metavar="RUN",
+        help="go on from the best weights of another run, trained or imported, with its tokenizer",
+    )
     corpus = parser.add_argument_group("corpus")
     corpus.add_argument(
         "--source", type=Path, nargs="+", metavar="F", help="source text, one sentence per line; may be .gz"
@@ -65,11 +78,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--target", type=Path, nargs="+", metavar="F", help="translation of the source text, line by line"
     )
     corpus.add_argument(
-        "--pairs", type=Path, nargs="+", metavar="F", help="files with both sides: .tsv, .jsonl or .tmx"
+        "--pairs",
+        nargs="+",
+        metavar="F[=W]",
+        help="files with both sides: .tsv, .jsonl or .tmx; a.tsv=3 b.tsv=1 draws three sentences of a for "
+        "one of b, however large they are",
     )
     corpus.add_argument("--phrasebook", metavar="L-L", help="train from the embedded corpus: fr-en or en-fr")
-    corpus.add_argument("--source-lang", metavar="L", help="language of the source, for example fr")
-    corpus.add_argument("--target-lang", metavar="L", help="language of the target, for example en")
+    corpus.add_argument(
+        "--source-lang", metavar="L", help="language of the source, for example fr (that of --from)"
+    )
+    corpus.add_argument(
+        "--target-lang", metavar="L", help="language of the target, for example en (that of --from)"
+    )
     corpus.add_argument(
         "--valid-source",
         type=Path,
@@ -149,17 +170,47 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
     from keras_transformer.training.recipe import Recipe
 
     problems, about = [], {}
+    corpus, overrides, start = _corpus(arguments), _overrides(arguments), _start(arguments)
+    network = None
+    if start is not None:
+        network, languages = start.network, start.tokenizer
+        overrides |= start.overrides()
+        if not arguments.phrasebook:
+            corpus["source_lang"] = arguments.source_lang or languages.source_lang
+            corpus["target_lang"] = arguments.target_lang or languages.target_lang
     try:
-        about = Corpus(**_corpus(arguments)).as_run()
+        about = Corpus(**corpus).as_run()
     except ValueError as error:
         problems.append(str(error))
     try:
-        Recipe.for_corpus(LARGE, **_overrides(arguments))
+        Recipe.for_corpus(LARGE, network=network, **overrides)
     except ValueError as error:
         problems.append(str(error))
     if problems:
         raise CommandError("; ".join(problems))
-    return {**about, "recipe": _overrides(arguments)}
+    if start is not None:
+        from keras_transformer.training.starting_point import origin
+
+        about["from"] = origin(arguments.start)
+    return {**about, "recipe": overrides}
+
+
+def _start(arguments: argparse.Namespace) -> "StartingPoint | None":
+    """Read the model that the run goes on from, without Keras."""
+    if arguments.start is None:
+        return None
+    from keras_transformer.cli._models import check_model
+    from keras_transformer.training.starting_point import StartingPoint
+
+    given = [name for name in OF_THE_MODEL if getattr(arguments, name)]
+    if given:
+        arguments.usage_error(
+            "--from goes on with the network and the tokenizer of the other run: leave out "
+            + ", ".join("--" + name.replace("_", "-") for name in given)
+        )
+    check_model(arguments.start)
+    with failures(ValueError):  # a file that is damaged, or holds another model
+        return StartingPoint.of(arguments.start)
 
 
 def _corpus(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -182,7 +233,7 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Any]:
 def _refuse_options(arguments: argparse.Namespace) -> None:
     """Refuse every option that would make a resumed run another one."""
     options = (*_corpus(arguments), *RECIPE_HELP, "separate")
-    values = {name: getattr(arguments, name) for name in options}
+    values = {name: getattr(arguments, name) for name in options} | {"from": arguments.start}
     given = [name for name, value in values.items() if value is not None and value is not False]
     if given:
         arguments.usage_error(
@@ -211,11 +262,26 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
         if sys.stdin is None or sys.stdin.isatty():
             raise CommandError(remedy)
     try:
+        start = _copied_start(directory, about, resumed) if "from" in about else None
         training, valid = corpus.read()
-        defaults = {"precision": fastest_precision(), **corpus.recipe_defaults()}
-        prepare(directory, about, training, valid, corpus.rules(), about["recipe"], report, defaults)
+        defaults = {"precision": fastest_precision()} | ({} if start else corpus.recipe_defaults())
+        prepare(directory, about, training, valid, corpus.rules(), about["recipe"], report, defaults, start)
     except ValueError as error:  # a corpus, a rule, a vocabulary: each says what it needs
         raise CommandError(f"{error}. {remedy}" if remedy else str(error)) from error
 
 
+def _copied_start(directory: "Run", about: dict[str, Any], resumed: bool) -> "StartingPoint":
+    """Copy the model that the run goes on from into the run, unless that is done."""
+    from keras_transformer.training.starting_point import StartingPoint
+
+    if not resumed or not directory.initial.exists():
+        StartingPoint.of(Path(about["directory"], about["from"]["path"])).copy_into(directory)
+    start = StartingPoint.copied_into(directory)
+    origin = about["from"]
+    known = f", step {origin['step']:,}, held-out BLEU {origin['bleu']:.2f}" if origin["step"] else ""
+    report(f"from: {origin['path']} ({origin['domain'] or 'a .keras file'}{known})")
+    return start
+
+
+OF_THE_MODEL = ("preset", "tokenizer", "vocabulary_size", "separate")  # not to be chosen with --from
 LARGE = 10**9  # pairs: settings that no corpus allows are refused before a corpus is read

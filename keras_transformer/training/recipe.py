@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from keras_transformer.models.network import PRESETS, Network
@@ -19,13 +19,14 @@ MAX_ACCUMULATED = 10_000  # batches of a step
 MAX_AVERAGED = 1000  # validations, of each of which a checkpoint is kept
 MAX_PIECES = 2**18  # more than the vocabularies that serve 200 languages have
 MAX_PEAK_LEARNING_RATE = 10.0
+FINE_TUNING_PEAK = 0.064  # over the width: 5e-4 for tiny, 1.25e-4 for base
 
 
 @dataclass(frozen=True)
 class Recipe(Settings):
     """The options of a run. Every problem is reported at once."""
 
-    preset: str = "tiny"
+    preset: str | None = "tiny"  # None: the network of the run that it goes on from
     dropout: float = 0.3
     attention_dropout: float = 0.0
     inner_dropout: float = 0.0
@@ -61,7 +62,7 @@ class Recipe(Settings):
                 ("schedule", SCHEDULES),
                 ("precision", PRECISIONS),
             )
-            if getattr(self, name) not in choices
+            if getattr(self, name) not in choices and (name, self.preset) != ("preset", None)
         ]
         problems += self._not_whole(1, "max_tokens", maximum=Network.max_length)
         problems += self._not_whole(1, "batch_tokens", maximum=MAX_BATCH_TOKENS)
@@ -116,12 +117,19 @@ class Recipe(Settings):
             raise ValueError("; ".join(problems))
 
     @classmethod
-    def for_corpus(cls, pairs: int, defaults: Mapping[str, Any] | None = None, **overrides: Any) -> Self:
+    def for_corpus(
+        cls,
+        pairs: int,
+        defaults: Mapping[str, Any] | None = None,
+        network: Network | None = None,
+        **overrides: Any,
+    ) -> Self:
         """Settle the recipe of a corpus.
 
         Args:
             pairs: Number of pairs to train on; the general defaults follow from it.
             defaults: Fields that differ for this corpus.
+            network: The trained network that the run goes on from, if it does.
             **overrides: Fields that the user set. They win over every default.
 
         Raises:
@@ -137,10 +145,12 @@ class Recipe(Settings):
                 for name, value in defaults.items()
                 if name not in ("warmup_steps", "validate_every")
             }
-        chosen = {**_by_size(pairs), **defaults, **implied, **overrides}
+        general = _by_size(pairs) if network is None else _fine_tuning(pairs, network)
+        chosen = {**general, **defaults, **implied, **overrides}
         steps = chosen["steps"]
-        chosen.setdefault("warmup_steps", max(1, min(1000, steps // 4)))
-        chosen.setdefault("validate_every", max(1, steps // 16))
+        warmup, validations = (4, 16) if network is None else (10, 8)
+        chosen.setdefault("warmup_steps", max(1, min(1000, steps // warmup)))
+        chosen.setdefault("validate_every", max(1, steps // validations))
         return cls.from_dict(chosen)
 
     @classmethod
@@ -155,11 +165,13 @@ class Recipe(Settings):
             raise TypeError(f"it holds {values!r:.40}, not an object")
         return cls.from_dict(current_names(values))
 
-    def network(self) -> Network:
-        """Return the network to train."""
-        return Network.from_preset(self.preset, **self.regularisation())
+    def network(self, initial: Network | None = None) -> Network:
+        """Return the network to train; `initial` is that of the run that it goes on from."""
+        if initial is not None:
+            return replace(initial, **self.regularisation())
+        return Network.from_preset(self.preset or "", **self.regularisation())
 
-    def regularisation(self) -> dict[str, float]:
+    def regularisation(self) -> dict[str, Any]:
         """Return the fields of the network that its preset does not set."""
         return {name: getattr(self, name) for name in ("dropout", "attention_dropout", "inner_dropout")}
 
@@ -204,3 +216,16 @@ def _by_size(pairs: int) -> dict[str, Any]:
     if pairs < 500_000:
         return {"dropout": 0.15, "steps": 10_000}
     return {"dropout": 0.1, "steps": 50_000}
+
+
+def _fine_tuning(pairs: int, network: Network) -> dict[str, Any]:
+    """Return defaults for going on from a trained network: a low peak, few steps, its own dropout."""
+    return {
+        "dropout": network.dropout,
+        "attention_dropout": network.attention_dropout,
+        "inner_dropout": network.inner_dropout,
+        "batch_tokens": 4096,
+        "steps": min(2000, max(100, pairs // 20)),
+        "peak_learning_rate": FINE_TUNING_PEAK / network.width,
+        "ema_decay": 0.99,
+    }

@@ -10,6 +10,11 @@ history.json    the scores of each validation
 curves.png      the same as a picture
 tensorboard/    the same for TensorBoard
 model.keras     the best model so far: float32, tokenizer inside
+
+Of a run that goes on from another one also:
+
+initial.keras        the model that it begins with
+initial-valid.jsonl  the pairs that the other run held out
 """
 
 import fcntl
@@ -27,6 +32,7 @@ from keras_transformer.text.corpus import Pair
 from keras_transformer.training.data.corpus_options import CORPUS_FIELDS, wrong_types
 
 FORMAT = 1
+VALID, INITIAL_VALID = "valid.jsonl", "initial-valid.jsonl"
 LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # of a process that got no further
 REQUEST_TYPES = {
     "source_lang": str,
@@ -52,6 +58,7 @@ class Run:
         self.tokens = path / "tokens"
         self.checkpoints = path / "checkpoints"
         self.model = path / "model.keras"
+        self.initial = path / "initial.keras"
         self.curves = path / "curves.png"
         self.tensorboard = path / "tensorboard"
 
@@ -115,6 +122,9 @@ class Run:
             why = f"its corpus must say {', '.join(CORPUS_FIELDS)}; it says {', '.join(names) or 'nothing'}"
             raise self._damaged("run.json", why, BEGIN_AGAIN)
         wrong = wrong_types(about["corpus"])
+        start = about.get("from", {"path": ""})
+        if not isinstance(start, dict) or not isinstance(start.get("path"), str):
+            wrong.append(f"from must be an object with a path; got {start!r:.40}")
         versions = about.get("versions", {})
         if not isinstance(versions, dict) or not all(isinstance(value, str) for value in versions.values()):
             wrong.append(f"versions must be texts by their names; got {versions!r:.40}")
