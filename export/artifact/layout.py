@@ -2,6 +2,7 @@
 
 MANIFEST = "manifest.json"
 GOLDEN = "golden.jsonl"
+CARD = "README.md"
 TOKENIZER = "tokenizer"
 ONNX = "onnx"
 CTRANSLATE2 = "ctranslate2"

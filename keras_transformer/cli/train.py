@@ -6,6 +6,7 @@ examples:
   keras-transformer train --pairs corpus.tmx --source-lang en --target-lang de --run build/run
   keras-transformer train --from build/run --pairs letters.tsv --run build/letters
   keras-transformer train --run build/run --resume
+  keras-transformer train --run build/run --resume --steps 20000
 
 The options of the recipe have defaults that suit the size of the corpus. The recipe is printed.
 With --from they suit a trained model: a lower peak of the learning rate, a short warm-up, few steps.
@@ -34,7 +35,8 @@ RECIPE_HELP = {
     "bpe_dropout": "share of the merges of BPE that is skipped; the corpus is encoded several times (0)",
     "both_ways": "share of the steps, the first ones, that see every pair in both directions "
     f"({FOLLOWS}: 0.33 or 0)",
-    "tokenizer": "how the vocabulary is learned: bpe or unigram (bpe)",
+    "tokenizer": "how the vocabulary is learned: bpe or unigram; or a directory with shared.model, or with "
+    "source.model and target.model, SentencePiece models that are there (bpe)",
     "vocabulary_size": "pieces of the vocabulary (8,000, or as many as the corpus supports)",
     "max_tokens": "longer sentences are cut there in training (128)",
     "batch_tokens": f"tokens of the longer side in a batch, padding included ({FOLLOWS}: 4,096 or 8,192)",
@@ -62,7 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run", type=Path, required=True, metavar="DIR", help="run directory: what the training writes"
     )
-    parser.add_argument("--resume", action="store_true", help="continue the run in DIR where it stands")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="continue the run in DIR where it stands; a finished one with --steps N, to step N",
+    )
     parser.add_argument(
         "--from",
         type=Path,
@@ -138,6 +144,10 @@ def run(arguments: argparse.Namespace) -> None:
             if not (directory.path / "recipe.json").exists():
                 _prepare(directory, about, resumed=arguments.resume)
             recipe = _recipe(directory)
+            if arguments.resume and arguments.steps is not None:
+                recipe = _extended(directory, recipe, arguments.steps)
+            if recipe.extended_at:
+                report(recipe.extension())
             report("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
             _train(directory, recipe)
 
@@ -149,6 +159,26 @@ def _recipe(directory: Any) -> Any:
         return Recipe.from_run(directory.read("recipe.json"))
     except (ValueError, TypeError) as error:
         raise CommandError(f"{directory.path / 'recipe.json'} is damaged: {error}") from error
+
+
+def _extended(directory: "Run", recipe: Any, steps: int) -> Any:
+    """Give a finished run more steps; one that has them already goes on."""
+    try:
+        history = directory.read("history.json")
+    except FileNotFoundError:
+        history = []
+    done = history[-1]["step"] if history else 0
+    if not recipe.is_over(history):
+        if steps == recipe.steps:
+            return recipe
+        raise CommandError(
+            f"{directory.path} is at step {done:,} of {recipe.steps:,}: end it with --resume alone, and then "
+            "give it more steps."
+        )
+    with failures(ValueError):
+        recipe = recipe.extended(done, steps)
+    directory.write("recipe.json", recipe.as_dict())
+    return recipe
 
 
 def _train(directory: Any, recipe: Any) -> None:
@@ -168,6 +198,7 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options as run.json keeps them; report every problem of the command line at once."""
     from keras_transformer.training.data.corpus_options import Corpus
     from keras_transformer.training.recipe import Recipe
+    from keras_transformer.training.starting_point import existing_tokenizer, of_tokenizer, origin
 
     problems, about = [], {}
     corpus, overrides, start = _corpus(arguments), _overrides(arguments), _start(arguments)
@@ -179,6 +210,13 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
             corpus["source_lang"] = arguments.source_lang or languages.source_lang
             corpus["target_lang"] = arguments.target_lang or languages.target_lang
     try:
+        directory = _tokenizer_directory(arguments)
+        if directory is not None:
+            overrides |= of_tokenizer(existing_tokenizer(directory))
+    except (ValueError, OSError) as error:
+        overrides.pop("tokenizer")
+        problems.append(str(error))
+    try:
         about = Corpus(**corpus).as_run()
     except ValueError as error:
         problems.append(str(error))
@@ -189,10 +227,23 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
     if problems:
         raise CommandError("; ".join(problems))
     if start is not None:
-        from keras_transformer.training.starting_point import origin
-
         about["from"] = origin(arguments.start)
+    if directory is not None:
+        about["tokenizer"] = str(directory)
     return {**about, "recipe": overrides}
+
+
+def _tokenizer_directory(arguments: argparse.Namespace) -> Path | None:
+    """Return the directory of a tokenizer that is there, if --tokenizer names one."""
+    from keras_transformer.training.recipe import TOKENIZERS
+
+    if arguments.tokenizer is None or arguments.tokenizer in TOKENIZERS:
+        return None
+    if arguments.vocabulary_size or arguments.separate:
+        arguments.usage_error(
+            "--tokenizer takes the vocabulary of the directory: leave out --vocabulary-size and --separate"
+        )
+    return Path(arguments.tokenizer)
 
 
 def _start(arguments: argparse.Namespace) -> "StartingPoint | None":
@@ -234,12 +285,13 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
     """Refuse every option that would make a resumed run another one."""
     options = (*_corpus(arguments), *RECIPE_HELP, "separate")
     values = {name: getattr(arguments, name) for name in options} | {"from": arguments.start}
+    values["steps"] = None  # of which a finished run can be given more
     given = [name for name, value in values.items() if value is not None and value is not False]
     if given:
         arguments.usage_error(
-            "--resume goes on with the run as it was begun, to the steps it was begun with: leave out "
+            "--resume goes on with the run as it was begun, but for --steps: leave out "
             f"{', '.join('--' + name.replace('_', '-') for name in given)}. "
-            "A run cannot be given more steps or other settings: begin a new one for them, in another --run."
+            "Begin a new run for other settings, in another --run, or go on from this one with --from."
         )
 
 
@@ -248,6 +300,7 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
     from keras_transformer.training.data.prepare import prepare
     from keras_transformer.training.mixed_precision import fastest_precision
     from keras_transformer.training.run_directory import BEGIN_AGAIN
+    from keras_transformer.training.starting_point import existing_tokenizer
 
     try:
         corpus, remedy = Corpus.from_run(about), ""
@@ -263,9 +316,14 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
             raise CommandError(remedy)
     try:
         start = _copied_start(directory, about, resumed) if "from" in about else None
+        languages = about["source_lang"], about["target_lang"]
+        tokenizer = start.tokenizer_for(*languages) if start else None
+        if "tokenizer" in about:
+            tokenizer = existing_tokenizer(Path(about["directory"], about["tokenizer"]), *languages)
         training, valid = corpus.read()
         defaults = {"precision": fastest_precision()} | ({} if start else corpus.recipe_defaults())
-        prepare(directory, about, training, valid, corpus.rules(), about["recipe"], report, defaults, start)
+        cleaned = training, valid, corpus.rules()
+        prepare(directory, about, *cleaned, about["recipe"], report, defaults, start, tokenizer)
     except ValueError as error:  # a corpus, a rule, a vocabulary: each says what it needs
         raise CommandError(f"{error}. {remedy}" if remedy else str(error)) from error
 

@@ -41,6 +41,7 @@ class Recipe(Settings):
     batch_tokens: int = 8192  # in a batch, padding included, of the longer side
     gradient_accumulation_steps: int = 1  # batches in a step
     steps: int = 10_000
+    extended_at: int = 0  # the step at which the run was finished, before it was given more
     schedule: str = "cosine"
     peak_learning_rate: float = 5e-3
     warmup_steps: int = 1000
@@ -68,7 +69,7 @@ class Recipe(Settings):
         problems += self._not_whole(1, "batch_tokens", maximum=MAX_BATCH_TOKENS)
         problems += self._not_whole(1, "gradient_accumulation_steps", maximum=MAX_ACCUMULATED)
         problems += self._not_whole(1, "steps", "warmup_steps", "validate_every", maximum=MAX_STEPS)
-        problems += self._not_whole(0, "patience", maximum=MAX_STEPS)
+        problems += self._not_whole(0, "patience", "extended_at", maximum=MAX_STEPS)
         problems += self._not_whole(0, "average_checkpoints", maximum=MAX_AVERAGED)
         problems += self._not_whole(0, "seed", maximum=2**32 - 1)
         if self.vocabulary_size is not None:
@@ -180,11 +181,44 @@ class Recipe(Settings):
         return bool(history) and (history[-1]["step"] >= self.steps or self.lost_patience(history))
 
     def lost_patience(self, history: Sequence[Mapping[str, float]]) -> bool:
-        """Return whether the best BLEU is `patience` validations ago."""
+        """Return whether the best BLEU is `patience` validations ago, and the last extension too."""
         best_scores = best(history)
-        return best_scores is not None and 0 < self.patience <= len(history) - 1 - list(history).index(
-            best_scores
+        since = [scores for scores in history if best_scores and scores["step"] > best_scores["step"]]
+        return 0 < self.patience <= sum(scores["step"] > self.extended_at for scores in since)
+
+    def extended(self, done: int, steps: int) -> Self:
+        """Return the recipe of the same run with more steps.
+
+        Args:
+            done: The steps that it has done.
+            steps: The new number of steps.
+
+        Raises:
+            ValueError: There are no more steps than before, or too many.
+        """
+        if steps <= done:
+            raise ValueError(f"steps must be more than the {done:,} that the run has done; got {steps:,}")
+        both_ways = round(self.both_ways * self.steps) / steps  # as many steps as before
+        return replace(self, steps=steps, extended_at=done, both_ways=both_ways)
+
+    def extension(self) -> str:
+        """Describe the learning rate since the last extension."""
+        done, steps, peak = self.extended_at, self.steps, self.peak_learning_rate
+        if self.schedule != "cosine":
+            now, then = (peak * math.sqrt(self.warmup_steps / step) for step in (done, steps))
+            return f"from step {done:,} to {steps:,} the learning rate falls from {now:.2g} to {then:.2g}"
+        rise = rise_steps(self.warmup_steps, steps, done)
+        share = (done + rise - self.warmup_steps) / max(steps - self.warmup_steps, 1)
+        top = peak * 0.5 * (1 + math.cos(math.pi * share))
+        return (
+            f"from step {done:,} the learning rate rises in {rise:,} steps to {top:.2g}, where the cosine "
+            f"that ends at step {steps:,} is then, and follows it down to 0"
         )
+
+
+def rise_steps(warmup_steps: int, steps: int, extended_at: int) -> int:
+    """Return the steps in which the learning rate rises again after an extension."""
+    return max(1, min(warmup_steps, (steps - extended_at) // 4))
 
 
 #: The phrasebook has a small, regular grammar and no sentence twice: words for pieces, no dropout, few steps.

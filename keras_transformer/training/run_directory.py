@@ -125,6 +125,8 @@ class Run:
         start = about.get("from", {"path": ""})
         if not isinstance(start, dict) or not isinstance(start.get("path"), str):
             wrong.append(f"from must be an object with a path; got {start!r:.40}")
+        if not isinstance(about.get("tokenizer", ""), str):
+            wrong.append(f"tokenizer must be the name of a directory; got {about['tokenizer']!r:.40}")
         versions = about.get("versions", {})
         if not isinstance(versions, dict) or not all(isinstance(value, str) for value in versions.values()):
             wrong.append(f"versions must be texts by their names; got {versions!r:.40}")

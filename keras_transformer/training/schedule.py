@@ -12,6 +12,7 @@ from keras import ops
 
 from keras_transformer.layers.tensor import Tensor
 from keras_transformer.settings import current_names
+from keras_transformer.training.recipe import rise_steps
 
 
 class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
@@ -67,20 +68,33 @@ class InverseSquareRoot(WarmUp):
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Cosine(WarmUp):
-    """Half a cosine from the peak down to 0 at step `steps`; only the peak where warmup_steps is steps."""
+    """Half a cosine from the peak down to 0 at step `steps`; only the peak where warmup_steps is steps.
+
+    From step `extended_at` on, where it had come down to 0 before, it rises from there in a straight line.
+    """
 
     def __init__(
-        self, peak_learning_rate: float, warmup_steps: int, steps: int, gradient_accumulation_steps: int = 1
+        self,
+        peak_learning_rate: float,
+        warmup_steps: int,
+        steps: int,
+        gradient_accumulation_steps: int = 1,
+        extended_at: int = 0,
     ) -> None:
         super().__init__(peak_learning_rate, warmup_steps, gradient_accumulation_steps)
         if steps < warmup_steps:
             raise ValueError(f"steps must be at least warmup_steps; got {steps} and {warmup_steps}.")
         self.steps = steps
+        self.extended_at = extended_at
 
     def decay(self, step: Tensor) -> Tensor:
         steps = max(self.steps - self.warmup_steps, 1)
         done = ops.minimum((step - self.warmup_steps) / steps, 1.0)
-        return 0.5 * (1.0 + ops.cos(math.pi * done))
+        share = 0.5 * (1.0 + ops.cos(math.pi * done))
+        if not self.extended_at:
+            return share
+        rise = rise_steps(self.warmup_steps, self.steps, self.extended_at)
+        return share * ops.clip((step - self.extended_at) / rise, 0.0, 1.0)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "steps": self.steps}
+        return {**super().get_config(), "steps": self.steps, "extended_at": self.extended_at}

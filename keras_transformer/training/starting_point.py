@@ -74,11 +74,8 @@ class StartingPoint:
 
         The target of a model of several targets stays as it is: the new text is in one of them.
         """
-        if target_lang in self.tokenizer.target_languages:
-            target_lang = self.tokenizer.target_lang
-        return Tokenizer.from_config(
-            {**self.tokenizer.get_config(), "source_lang": source_lang, "target_lang": target_lang}
-        )
+        several = target_lang in self.tokenizer.target_languages
+        return _renamed(self.tokenizer, source_lang, self.tokenizer.target_lang if several else target_lang)
 
     def with_language(self, pairs: Iterable[Pair], target_lang: str) -> Iterator[Pair]:
         """Put the code of the target language before each source, for a model of several targets.
@@ -97,8 +94,39 @@ class StartingPoint:
 
 
 def of_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return the fields of the recipe that follow from a tokenizer that is there."""
-    return {"tokenizer": kind_of(tokenizer.source_model), "joint": tokenizer.joint}
+    """Return the fields of the recipe that follow from a tokenizer that is there.
+
+    Raises:
+        ValueError: Its SentencePiece models are of a kind that is not supported.
+    """
+    kind = kind_of(tokenizer.source_model)
+    return {"tokenizer": kind, "joint": tokenizer.joint, "vocabulary_size": None}
+
+
+def existing_tokenizer(directory: Path, source_lang: str = "", target_lang: str = "") -> Tokenizer:
+    """Load SentencePiece models that are there: shared.model, or source.model and target.model.
+
+    Raises:
+        ValueError: A model is damaged, or its padding has another id than 0.
+        FileNotFoundError: The directory has no such files.
+    """
+    if not directory.is_dir():
+        raise ValueError(
+            f"--tokenizer is bpe, unigram, or a directory with SentencePiece models; got {str(directory)!r}"
+        )
+    tokenizer = Tokenizer.load(directory)
+    if tokenizer.pad_id != 0:
+        raise ValueError(
+            f"the padding of {directory} has the id {tokenizer.pad_id}; it must be 0: train the model with "
+            "pad_id=0, unk_id=1, bos_id=2, eos_id=3"
+        )
+    return _renamed(tokenizer, source_lang, target_lang)
+
+
+def _renamed(tokenizer: Tokenizer, source_lang: str, target_lang: str) -> Tokenizer:
+    return Tokenizer.from_config(
+        {**tokenizer.get_config(), "source_lang": source_lang, "target_lang": target_lang}
+    )
 
 
 def origin(path: Path) -> dict[str, Any]:

@@ -302,7 +302,7 @@ def optimizer(recipe: Recipe) -> keras.optimizers.Optimizer:
     accumulated = recipe.gradient_accumulation_steps
     rise = recipe.peak_learning_rate, recipe.warmup_steps
     schedule = (
-        Cosine(*rise, recipe.steps, accumulated)
+        Cosine(*rise, recipe.steps, accumulated, recipe.extended_at)
         if recipe.schedule == "cosine"
         else InverseSquareRoot(*rise, accumulated)
     )

@@ -35,6 +35,7 @@ def prepare(
     notify: Notify,
     defaults: dict[str, Any] | None = None,
     start: StartingPoint | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> Recipe:
     """Write everything that training reads; the recipe comes last and marks the run as prepared.
 
@@ -52,6 +53,7 @@ def prepare(
         notify: is called with each line of progress.
         defaults: the fields of the recipe that differ for this corpus.
         start: the model that the run goes on from. Its held-out pairs are not trained on.
+        tokenizer: a tokenizer that is there, with the languages of the run; by default one is learned.
 
     Returns:
         The recipe.
@@ -99,12 +101,10 @@ def prepare(
     def trained_on() -> Iterator[Pair]:
         return (pair for pair in run.read_pairs(SPOOL) if pair.source not in held_out.pairs)
 
-    languages = about["source_lang"], about["target_lang"]
-    if start is None:
+    if tokenizer is None:
         options = recipe.vocabulary_size, recipe.tokenizer, recipe.joint
-        tokenizer = Tokenizer(learn(trained_on(), *options, temp_directory=run.path), *languages)
-    else:
-        tokenizer = start.tokenizer_for(*languages)
+        models = learn(trained_on(), *options, temp_directory=run.path)
+        tokenizer = Tokenizer(models, about["source_lang"], about["target_lang"])
     _check_checkpoints(run, tokenizer)
     shutil.rmtree(run.tokenizer, ignore_errors=True)
     tokenizer.save(run.tokenizer)
