@@ -116,6 +116,7 @@ bench: bench-env  ## side by side with the peers
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/decoding.py
 	$(BIN)/python benchmarks/runtimes.py
+	$(BIN)/python benchmarks/imported.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/exporting.py
 	$(BIN)/python benchmarks/serving.py

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from export.artifact.manifest import LearnedLengths
 from export.artifact.quality_card import Pairs
-from export.formats.format import check_installed
 from export.formats.onnx_format import TEXT_LIBRARY
 from export.formats.registry import FORMATS
+from keras_transformer.libraries import check_installed
 from keras_transformer.training.model_card import UNKNOWN_LICENSE
 
 
@@ -50,7 +50,7 @@ class ExportRequest:
         libraries = {library for name in self.formats for library in FORMATS[name].libraries}
         if self.with_tokenizer:
             libraries.add(TEXT_LIBRARY)
-        check_installed(sorted(libraries), "this export")
+        check_installed(sorted(libraries), "this export", "export")
 
     def precisions(self) -> dict[str, tuple[str, ...]]:
         """Return the precisions of each format, as the manifest has them."""

@@ -3,9 +3,8 @@
 import gc
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from importlib.metadata import distributions
 from pathlib import Path
 
 import tensorflow as tf
@@ -33,7 +32,7 @@ from export.golden_answers import golden_answers
 from export.golden_sentences import Chosen
 from export.isolated import THREADS
 from export.verify import certificate
-from keras_transformer import __version__
+from keras_transformer.libraries import versions_of
 from keras_transformer.memory import give_back
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
@@ -157,7 +156,7 @@ def _manifest(
         limits=LengthLimits.of(model.network),
         lengths=origin.lengths,
         formats=request.precisions(),
-        versions=_versions(),
+        versions=versions_of(MADE_WITH),
         quality=QualityCard(
             corpus=origin.corpus,
             pairs=origin.pairs,
@@ -195,10 +194,4 @@ def _scores(golden: Sequence[Golden]) -> tuple[Scored, ...]:
     from keras_transformer.evaluation.scores import score  # noqa: PLC0415 (sacreBLEU is for references alone)
 
     scores = score([sentence.target for sentence in known], [sentence.reference or "" for sentence in known])
-    return tuple(Scored(**metric.as_dict()) for metric in scores)
-
-
-def _versions() -> dict[str, str]:
-    installed = {package.name.lower(): package.version for package in distributions()}
-    others = {name: installed[name] for name in MADE_WITH if name in installed}
-    return {"keras_transformer": __version__, **others}
+    return tuple(Scored(**asdict(metric)) for metric in scores)

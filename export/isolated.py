@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from export.artifact.layout import TOKENIZER
-from export.formats.format import LibraryError, RuntimeName, TextRuntime
+from export.formats.format import RuntimeName, TextRuntime, VersionFiles
 from export.formats.onnx_format import open_text_runtime
 from export.formats.registry import open_runtime
+from keras_transformer.libraries import LibraryError
 from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -112,7 +113,7 @@ def _answered(question: dict[str, Any]) -> dict[str, Any]:
         if not name.takes_ids:
             return _by_text(open_text_runtime(name, directory), question["texts"])
         tokenizer, limit = Tokenizer.load(directory / TOKENIZER), AnswerLimit(*question["limit"])
-        runtime = open_runtime(name, directory, tokenizer, question["max_length"], limit=limit)
+        runtime = open_runtime(name, VersionFiles(directory, tokenizer, question["max_length"], limit))
     except LibraryError as error:
         return {"error": str(error)}
     answers, seconds = _timed(runtime.translate_ids, question["rows"])

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from export.artifact.manifest import Version
-from export.formats.format import RuntimeName, installed
+from export.formats.format import RuntimeName, VersionFiles
 from export.formats.registry import open_runtime
 from keras_transformer.cores import usable_cores
+from keras_transformer.libraries import installed
 
 
 class Translated(NamedTuple):
@@ -28,15 +29,10 @@ class Translator:
 
     def __init__(self, version: Version, name: RuntimeName) -> None:
         self._tokenizer = version.tokenizer
-        self._longest = version.manifest.limits.source_tokens
-        self._runtime = open_runtime(
-            name,
-            version.directory,
-            version.tokenizer,
-            self._longest,
-            usable_cores(),
-            version.manifest.limits.answer,
-        )
+        limits = version.manifest.limits
+        self._longest = limits.source_tokens
+        files = (version.directory, version.tokenizer, self._longest, limits.answer, usable_cores())
+        self._runtime = open_runtime(name, VersionFiles(*files))
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:
         """Translate texts, in the order given. A text of no tokens has an answer of no tokens."""

@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,19 @@ def read_json(content: bytes | str) -> Any:
         return json.loads(content)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; for json's object_pairs_hook.
+
+    Raises:
+        ValueError: A key is in it twice.
+    """
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        twice = min(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {json.dumps(twice)[:60]} stands in it twice")
+    return values
 
 
 def check_writable(path: Path) -> None:

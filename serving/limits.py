@@ -32,25 +32,17 @@ class Limits:
         if wrong:
             raise ValueError(f"a limit must be at least 1; got {', '.join(wrong)}")
 
-    def check_text(self, text: str) -> None:
-        """Check a text before anything is done with it."""
-        _check("text", len(text), "characters", self.characters)
-
-    def check_tokens(self, tokens: int, parts: int, queue: int) -> None:
-        """Check a text that is divided; all of its parts must have room in the queue of an engine."""
-        _check("text", tokens, "tokens", self.tokens)
-        _check("text", parts, "sentences", queue)
-
     def check_segments(self, segments: int) -> None:
         """Check the number of texts of a batch."""
-        _check("texts", segments, "items", self.segments, "Send several batches.")
-
-    def check_weights(self, size: int) -> None:
-        """Check the bytes of all attention weights of an answer."""
-        _check("text", size, "bytes of attention weights", self.message_bytes)
+        check_size("texts", segments, "items", self.segments, "Send several batches.")
 
 
-def _check(field: str, number: int, unit: str, limit: int, remedy: str = SPLIT) -> None:
+def check_size(field: str, number: int, unit: str, limit: int, remedy: str = SPLIT) -> None:
+    """Check the size of a field, which is counted in this unit.
+
+    Raises:
+        InvalidError: It is above the limit.
+    """
     if number > limit:
         raise InvalidError(field, f"{field} has {number:,} {unit}; the limit is {limit:,}. {remedy}")
 

@@ -215,7 +215,7 @@ def open_version(directory: Path) -> Version:
     Raises:
         VersionError: with every problem.
     """
-    manifest = _manifest(directory)
+    manifest = read_manifest(directory)
     problems = differences(directory, manifest.files, besides=MANIFEST)
     if problems:
         raise VersionError(directory, problems)
@@ -228,7 +228,12 @@ def looks_exported(path: Path) -> bool:
     return any((path / name).exists() for name in (MANIFEST, GOLDEN, ONNX, CTRANSLATE2, "saved_model.pb"))
 
 
-def _manifest(directory: Path) -> Manifest:
+def read_manifest(directory: Path) -> Manifest:
+    """Read and check the manifest of a version directory, and none of its other files.
+
+    Raises:
+        VersionError: with every problem.
+    """
     try:
         content = read_regular(directory / MANIFEST, MAX_MANIFEST_BYTES)
     except (FileNotFoundError, NotADirectoryError):

@@ -10,6 +10,7 @@ from pathlib import Path
 from export.artifact.checksums import Checksum
 from export.artifact.schema import Large
 from export.formats.registry import format_of
+from keras_transformer.text.visible import visible_line
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,10 @@ class QualityCard:
     agreement: tuple[Agreement, ...]  # as seen when it was exported
     machine: Machine
     date: str
+
+    def __post_init__(self) -> None:
+        if self.corpus is not None and self.corpus != visible_line(self.corpus):
+            raise ValueError(f"corpus must be one printable line; got {self.corpus[:60]!a}")
 
 
 def sizes(files: Mapping[str, Checksum]) -> dict[str, int]:

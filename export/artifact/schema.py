@@ -6,10 +6,11 @@ file leaves out is missing.
 
 import json
 import math
-from collections import Counter
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+from keras_transformer.files import unique_keys
 
 Record = TypeVar("Record")
 
@@ -45,7 +46,7 @@ def parsed(content: bytes) -> Any:
         RecordError: the content is not strict JSON.
     """
     try:
-        values = json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+        values = json.loads(content.decode(), object_pairs_hook=unique_keys, parse_constant=_no_constant)
         if b"\\ud" in content.lower():  # an escaped surrogate; half a pair cannot be encoded again
             json.dumps(values, ensure_ascii=False).encode()
         return values
@@ -82,15 +83,6 @@ def shown(value: Any) -> str:
     """Return a value as JSON, shortened."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        times = Counter(name for name, _ in pairs)
-        twice = min(name for name, count in times.items() if count > 1)
-        raise ValueError(f"the key {shown(twice)} stands in it twice")
-    return values
 
 
 def _no_constant(name: str) -> Any:

@@ -1,23 +1,13 @@
 """The format `ctranslate2`: the same weights for that engine."""
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from export.artifact.layout import CTRANSLATE2
-from export.formats.format import Format, IdRuntime, RuntimeName, WriteStep
-from keras_transformer.text.lengths import AnswerLimit
+from export.formats.format import Format, IdRuntime, RuntimeName, VersionFiles, WriteStep
 
 if TYPE_CHECKING:
-    from export.export_request import ExportRequest
     from keras_transformer.models.translation import TranslationModel
-    from keras_transformer.text.tokenizer import Tokenizer
-
-
-def _steps(
-    request: "ExportRequest", tokenizer: "Tokenizer", calibration: Sequence[str]
-) -> Iterator[WriteStep]:
-    yield WriteStep("ctranslate2", _write)
 
 
 def _write(model: "TranslationModel", directory: Path) -> None:
@@ -26,17 +16,10 @@ def _write(model: "TranslationModel", directory: Path) -> None:
     write_ctranslate2(model, directory / CTRANSLATE2)
 
 
-def _open(
-    name: RuntimeName,
-    directory: Path,
-    tokenizer: "Tokenizer",
-    max_length: int,
-    cores: int,
-    limit: AnswerLimit,
-) -> IdRuntime:
+def _open(name: RuntimeName, version: VersionFiles) -> IdRuntime:
     from export.formats.runtimes.ctranslate2_runtime import CTranslate2Runtime  # noqa: PLC0415
 
-    return CTranslate2Runtime(directory / CTRANSLATE2, tokenizer, max_length, cores, limit)
+    return CTranslate2Runtime(version.directory / CTRANSLATE2, version)
 
 
 CTRANSLATE2_FORMAT = Format(
@@ -45,6 +28,6 @@ CTRANSLATE2_FORMAT = Format(
     files={"float32": ("ctranslate2/model.bin", "ctranslate2/config.json")},
     libraries=("ctranslate2",),
     runtimes=(RuntimeName("ctranslate2", "float32", "ctranslate2", "ctranslate2/model.bin", "ctranslate2"),),
-    steps=_steps,
+    steps=lambda request, tokenizer, calibration: [WriteStep("ctranslate2", _write)],
     open=_open,
 )

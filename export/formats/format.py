@@ -1,37 +1,17 @@
 """What a format of a version directory is: its files, its libraries, and how they are written and opened."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from keras_transformer.inference.answer import Answer
-from keras_transformer.text.lengths import AnswerLimit
+from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 
 if TYPE_CHECKING:
     from export.export_request import ExportRequest
     from keras_transformer.models.translation import TranslationModel
     from keras_transformer.text.tokenizer import Tokenizer
-
-
-class LibraryError(RuntimeError):
-    """A library that is not installed, and what to do."""
-
-
-def installed(library: str) -> bool:
-    """Return whether a library could be imported."""
-    return find_spec(library) is not None
-
-
-def check_installed(libraries: Iterable[str], purpose: str) -> None:
-    """Raise LibraryError, before anything is imported, if a library is missing."""
-    missing = [library for library in libraries if not installed(library)]
-    if missing:
-        raise LibraryError(
-            f"{purpose} needs {' and '.join(missing)}, which this environment has not: "
-            "install the package from its clone with its extra `export`"
-        )
 
 
 class RuntimeName(NamedTuple):
@@ -48,10 +28,18 @@ class RuntimeName(NamedTuple):
         return f"{self.runtime} {self.precision}"
 
 
+class VersionFiles(NamedTuple):
+    """What a runtime opens: a checked version directory, and how it is to decode."""
+
+    directory: Path
+    tokenizer: "Tokenizer"
+    max_length: int  # tokens of a source, and of an answer
+    limit: AnswerLimit = ANSWER_LIMIT
+    cores: int = 1
+
+
 class IdRuntime(Protocol):
     """A version opened in a runtime that takes token ids."""
-
-    name: str  # as in the certificate: "onnx/translate", "onnx/scheduler int8", "ctranslate2"
 
     def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
         """Return the answers to rows of source ids, each with its end id, in this order."""
@@ -85,7 +73,7 @@ class Format:
         libraries: the packages that writing it needs.
         runtimes: what can run it, the lightest first.
         steps: the steps that write it for a request, a tokenizer, and texts to calibrate int8 on.
-        open: opens it from (name, version directory, tokenizer, longest answer, cores).
+        open: opens it in one of its runtimes.
     """
 
     name: str
@@ -93,5 +81,5 @@ class Format:
     files: Mapping[str, tuple[str, ...]]
     libraries: tuple[str, ...]
     runtimes: tuple[RuntimeName, ...]
-    steps: Callable[["ExportRequest", "Tokenizer", Sequence[str]], Iterator[WriteStep]]
-    open: Callable[[RuntimeName, Path, "Tokenizer", int, int, AnswerLimit], IdRuntime]
+    steps: Callable[["ExportRequest", "Tokenizer", Sequence[str]], Iterable[WriteStep]]
+    open: Callable[[RuntimeName, VersionFiles], IdRuntime]

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from export.artifact.layout import ONNX
-from export.formats.format import Format, IdRuntime, RuntimeName, TextRuntime, WriteStep, check_installed
-from keras_transformer.text.lengths import AnswerLimit
+from export.formats.format import Format, IdRuntime, RuntimeName, TextRuntime, VersionFiles, WriteStep
+from keras_transformer.libraries import check_installed
 
 if TYPE_CHECKING:
     from export.export_request import ExportRequest
@@ -68,27 +68,21 @@ def _text(model: "TranslationModel", directory: Path) -> None:
     write_text_onnx(model, directory / TEXT_ONNX)
 
 
-def _open(
-    name: RuntimeName,
-    directory: Path,
-    tokenizer: "Tokenizer",
-    max_length: int,
-    cores: int,
-    limit: AnswerLimit,
-) -> IdRuntime:
+def _open(name: RuntimeName, version: VersionFiles) -> IdRuntime:
     if name.runtime == "onnx/translate":
         from export.formats.runtimes.onnx_translate_runtime import TranslateOnnx  # noqa: PLC0415
 
-        return TranslateOnnx(directory / name.file, cores)
+        return TranslateOnnx(version.directory / name.file, version.cores)
     from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx  # noqa: PLC0415
 
+    directory, tokenizer, max_length, limit, cores = version
     ids = (tokenizer.bos_id, tokenizer.eos_id)
-    return SchedulerOnnx(directory / ONNX, name.precision, *ids, max_length, workers=cores, limit=limit)
+    return SchedulerOnnx(directory / ONNX, name.precision, *ids, max_length, cores, limit)
 
 
 def open_text_runtime(name: RuntimeName, directory: Path) -> TextRuntime:
     """Open text.onnx, which takes text only."""
-    check_installed([name.library], str(name))
+    check_installed([name.library], str(name), "export")
     from export.formats.runtimes.onnx_text_runtime import TextOnnx  # noqa: PLC0415
 
     return TextOnnx(directory / name.file)

@@ -1,15 +1,14 @@
 """The formats by their names: a module for each, and a line here."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from export.artifact.layout import GOLDEN, TOKENIZER
 from export.formats.ctranslate2_format import CTRANSLATE2_FORMAT
-from export.formats.format import IdRuntime, RuntimeName, WriteStep, check_installed
+from export.formats.format import IdRuntime, RuntimeName, VersionFiles, WriteStep
 from export.formats.onnx_format import ONNX_FORMAT
 from export.formats.saved_model_format import SAVED_MODEL_FORMAT
-from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
+from keras_transformer.libraries import check_installed
 
 if TYPE_CHECKING:
     from export.export_request import ExportRequest
@@ -44,18 +43,11 @@ def write_steps(
     yield from sorted(steps, key=lambda step: step.traces)
 
 
-def open_runtime(
-    name: RuntimeName,
-    directory: Path,
-    tokenizer: "Tokenizer",
-    max_length: int,
-    cores: int = 1,
-    limit: AnswerLimit = ANSWER_LIMIT,
-) -> IdRuntime:
-    """Open a checked version directory in one of its runtimes.
+def open_runtime(name: RuntimeName, version: VersionFiles) -> IdRuntime:
+    """Open a version in one of its runtimes.
 
     Raises:
         LibraryError: the library of the runtime is not installed.
     """
-    check_installed([name.library], str(name))
-    return FORMATS[name.format].open(name, directory, tokenizer, max_length, cores, limit)
+    check_installed([name.library], str(name), "export")
+    return FORMATS[name.format].open(name, version)

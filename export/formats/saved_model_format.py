@@ -1,22 +1,12 @@
 """The format `saved_model`: text in, text out, as TensorFlow Serving takes it."""
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from export.formats.format import Format, IdRuntime, RuntimeName, WriteStep
-from keras_transformer.text.lengths import AnswerLimit
+from export.formats.format import Format, IdRuntime, RuntimeName, VersionFiles, WriteStep
 
 if TYPE_CHECKING:
-    from export.export_request import ExportRequest
     from keras_transformer.models.translation import TranslationModel
-    from keras_transformer.text.tokenizer import Tokenizer
-
-
-def _steps(
-    request: "ExportRequest", tokenizer: "Tokenizer", calibration: Sequence[str]
-) -> Iterator[WriteStep]:
-    yield WriteStep("SavedModel", _write, traces=True)
 
 
 def _write(model: "TranslationModel", directory: Path) -> None:
@@ -25,18 +15,11 @@ def _write(model: "TranslationModel", directory: Path) -> None:
     write_saved_model(model, directory)
 
 
-def _open(
-    name: RuntimeName,
-    directory: Path,
-    tokenizer: "Tokenizer",
-    max_length: int,
-    cores: int,
-    limit: AnswerLimit,
-) -> IdRuntime:
+def _open(name: RuntimeName, version: VersionFiles) -> IdRuntime:
     """Open it with all cores: TensorFlow takes them as it starts."""
     from export.formats.runtimes.saved_model_runtime import SavedModelRuntime  # noqa: PLC0415
 
-    return SavedModelRuntime(directory)
+    return SavedModelRuntime(version.directory)
 
 
 SAVED_MODEL_FORMAT = Format(
@@ -45,6 +28,6 @@ SAVED_MODEL_FORMAT = Format(
     files={"float32": ("saved_model.pb", "variables/variables.index")},
     libraries=("tensorflow_text",),
     runtimes=(RuntimeName("saved_model", "float32", "saved_model", "saved_model.pb", "tensorflow_text"),),
-    steps=_steps,
+    steps=lambda request, tokenizer, calibration: [WriteStep("SavedModel", _write, traces=True)],
     open=_open,
 )

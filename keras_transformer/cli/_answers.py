@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from keras_transformer.cli._models import at_least_one, configure_search, search_options
+from keras_transformer.cli._models import configure_search, search_options
+from keras_transformer.cli._options import at_least_one
 from keras_transformer.text.sentences import Parts
 
 if TYPE_CHECKING:
@@ -27,11 +28,6 @@ def configure_answers(parser: argparse.ArgumentParser) -> None:
         type=at_least_one("an answer may have at least 1 token", MAX_TOKENS),
         metavar="N",
         help="maximum tokens of an answer (2 S + 10 for S source tokens)",
-    )
-    parser.add_argument(
-        "--target-language",
-        metavar="CODE",
-        help="language to translate into, of an imported model that has several; info lists them",
     )
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--scores", action="store_true", help="print the score and a tab before each line")

@@ -2,7 +2,6 @@
 
 import argparse
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
@@ -10,6 +9,7 @@ from zipfile import BadZipFile, ZipFile
 from keras_transformer.cli import CommandError, _loading
 from keras_transformer.cli._interrupts import interruptible
 from keras_transformer.cli._nearby import is_model_file, is_run, refuse_if_another_is_near
+from keras_transformer.cli._options import at_least_one
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import TranslationModel
@@ -81,6 +81,11 @@ def configure_search(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="divide the score of an answer by its length to this power; more prefers long answers (1.0)",
     )
+    parser.add_argument(
+        "--target-language",
+        metavar="CODE",
+        help="language to translate into, of an imported model that has several; info lists them",
+    )
 
 
 def search_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -99,14 +104,3 @@ def length_penalty(text: str) -> float:
             f"a length penalty is a number from 0 to {LARGEST_PENALTY}; got {text}"
         )
     return penalty
-
-
-def at_least_one(rule: str, maximum: int) -> Callable[[str], int]:
-    """Return the type of an option that counts from 1 to `maximum`; its error text begins with the rule."""
-
-    def number(text: str) -> int:
-        if not text.isdecimal() or len(text) > len(str(maximum)) or not 1 <= int(text) <= maximum:
-            raise argparse.ArgumentTypeError(f"{rule}, and at most {maximum:,}; got {text}")
-        return int(text)
-
-    return number

@@ -101,9 +101,9 @@ def _trained(arguments: argparse.Namespace) -> Opened:
 
 def _exported(arguments: argparse.Namespace) -> Opened:
     """Open a version directory. Only the runtime that translates is loaded."""
-    from export.formats.format import LibraryError
     from export.translator import Translator, lightest
     from keras_transformer.cli._loading import native_logs_held_back
+    from keras_transformer.libraries import LibraryError
 
     refuse_what_only_a_run_can(arguments, "an exported version", "it")
     version = open_exported(arguments.model)

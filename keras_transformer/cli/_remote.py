@@ -9,13 +9,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._opened import Opened, refuse_what_only_a_run_can
+from keras_transformer.cli._options import add_files
+from keras_transformer.libraries import LibraryError, check_installed
 from keras_transformer.text.sentences import Parts
 
 if TYPE_CHECKING:
@@ -80,9 +81,7 @@ def path_or_address(text: str) -> Path | Address:
 
 def configure_remote(parser: argparse.ArgumentParser) -> None:
     """Add the options for a server."""
-    group = parser.add_argument_group("where MODEL is a server")
-    for option, meaning in OPTIONS.items():
-        group.add_argument(option, type=Path, metavar="F", help=meaning)
+    add_files(parser.add_argument_group("where MODEL is a server"), OPTIONS)
 
 
 def refuse_server_options(arguments: argparse.Namespace) -> None:
@@ -99,17 +98,8 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
         for option in _given(arguments, ENCRYPTING):
             arguments.usage_error(f"{option} is for a server with TLS, as grpcs://HOST:PORT; got {address}")
     refuse_what_only_a_run_can(arguments, "a server", "its model")
-    if arguments.target_language:
-        raise CommandError(
-            "--target-language is for a run or an exported version; for a server begin each line with "
-            f">>{arguments.target_language}<<."
-        )
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise CommandError(
-            f"asking a server needs {' and '.join(missing)}, which this environment has not: "
-            "install the package from its clone with its extra `serve`."
-        )
+    with failures(LibraryError, end="."):
+        check_installed(NEEDED, "asking a server", "serve")
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # the errors say the same
     from serving import Client, Retries, Tls, TranslationError
     from serving.security.watched_file import UnusableError
@@ -118,7 +108,7 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
     try:
         client = partial(Client, address.target, TIMEOUT, token=_token(arguments), tls=tls)
         with client(retries=Retries(times=1)) as first:  # do not wait for a server that is not there
-            languages = _languages(first.models().models, address)
+            languages = _languages(first.models().models, address, arguments.target_language)
     except UnusableError as error:
         raise CommandError(f"{error}.") from error
     except TranslationError as error:
@@ -139,6 +129,7 @@ class _Remote:
             model=self._address.model,
             version=self._address.version,
             scores=arguments.scores,
+            target_language=arguments.target_language or "",
         )
 
     def translate(self, texts: list[str]) -> "Iterator[wire.Translation]":
@@ -192,7 +183,7 @@ def _token(arguments: argparse.Namespace) -> str | None:
     return tokens[0]
 
 
-def _languages(models: "Iterable[wire.Model]", address: Address) -> str:
+def _languages(models: "Iterable[wire.Model]", address: Address, target_language: str | None) -> str:
     """Return the languages of the addressed model, as they are printed.
 
     Raises:
@@ -213,9 +204,8 @@ def _languages(models: "Iterable[wire.Model]", address: Address) -> str:
     serving = [version for version in model.versions if version.state == wire.STATE_SERVING]
     for version in serving:
         if version.version == (address.version or model.default_version):
-            return (
-                f" {version.source_language} to {version.target_language}" if version.source_language else ""
-            )
+            target = target_language or version.target_language
+            return f" {version.source_language} to {target}" if version.source_language else ""
     raise CommandError(
         f"{address} has no version {address.version or model.default_version} of {model.name} that answers: "
         f"name one of {', '.join(str(version.version) for version in serving) or 'another model'}."

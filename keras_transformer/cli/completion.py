@@ -10,8 +10,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from keras_transformer.cli import CommandError, program
+from keras_transformer.cli import failures, program
 from keras_transformer.cli._remote import path_or_address
+from keras_transformer.libraries import LibraryError, check_installed
 
 SHELLS = ("bash", "zsh", "fish")
 DIRECTIONS, SPLITS = ("fr-en", "en-fr"), ("train", "valid", "test")  # of the phrasebook, which is not loaded
@@ -24,13 +25,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Describe the options of every verb to shtab, and print what it writes."""
-    try:
-        import shtab
-    except ModuleNotFoundError as error:
-        raise CommandError(
-            "completion needs shtab, which this environment has not: "
-            "install the package from its clone with its extra `layers` or `serve`."
-        ) from error
+    with failures(LibraryError, end="."):
+        check_installed(["shtab"], "completion", "serve")
+    import shtab
+
     names = _names()
     parser, verbs = program()
     for verb in verbs:

@@ -11,12 +11,14 @@ examples:
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._models import check_model, configure_search, load_model, search_options
-from keras_transformer.files import check_writable
+from keras_transformer.cli._options import add_files
+from keras_transformer.files import check_writable, write_whole
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.visible import visible
 
@@ -30,21 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     scored.add_argument(
         "model", type=Path, nargs="?", metavar="MODEL", help="a run directory or a .keras file"
     )
-    scored.add_argument(
-        "--translations",
-        type=Path,
-        metavar="F",
-        help="translations to score, a line for each line of the reference",
-    )
-    parser.add_argument(
-        "--source",
-        type=Path,
-        metavar="F",
-        help="text that MODEL translates, a sentence a line; may be .gz, - is standard input",
-    )
-    parser.add_argument(
-        "--reference", type=Path, required=True, metavar="F", help="reference translation, line by line"
-    )
+    add_files(scored, {"--translations": "translations to score, a line for each line of the reference"})
+    source = "text that MODEL translates, a sentence a line; may be .gz, - is standard input"
+    add_files(parser, {"--source": source})
+    add_files(parser, {"--reference": "reference translation, line by line"}, required=True)
     parser.add_argument("--lowercase", action="store_true", help="ignore case in the scores")
     parser.add_argument(
         "--tokenize",
@@ -52,13 +43,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how BLEU divides text into words; none: the text is divided already (13a, or zh or char where "
         "the target language of MODEL has no spaces between words)",
     )
-    parser.add_argument(
-        "--compare",
-        type=Path,
-        metavar="OTHER",
-        help="another MODEL, or a file of translations, to compare with",
-    )
-    parser.add_argument("--worst", type=Path, metavar="F.html", help="write a page with the worst sentences")
+    add_files(parser, {"--compare": "another MODEL, or a file of translations, to compare with"}, "OTHER")
+    add_files(parser, {"--worst": "write a page with the worst sentences"}, "F.html")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     configure_search(parser)
 
@@ -81,20 +67,22 @@ def run(arguments: argparse.Namespace) -> None:
     sources = columns.pop(0) if arguments.source else None
     models = [load_model(path) if is_model else None for path, is_model in systems]
     with failures(ValueError):
+        _check_language(arguments.target_language, models)
         translated = [
             columns.pop(0) if model is None or sources is None else _translate(model, sources, arguments)
             for model in models
         ]
-        arguments.tokenize = arguments.tokenize or _tokenization(models)
+        arguments.tokenize = arguments.tokenize or _tokenization(models, arguments.target_language)
         _evaluate(arguments, sources, references, translated, [str(path) for path, _ in systems])
 
 
 def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path]) -> None:
     if models and not arguments.source:
         arguments.usage_error(f"--source is needed: it is what {models[0]} translates")
-    if not models and search_options(arguments) != NO_SEARCH:
+    if not models and (search_options(arguments) != NO_SEARCH or arguments.target_language):
         arguments.usage_error(
-            "--beam and --length-penalty say how a MODEL searches: here is none, leave them out"
+            "--beam, --length-penalty and --target-language say how a MODEL translates: here is none, leave "
+            "them out"
         )
     others = [*([arguments.source] if arguments.source else []), *texts]
     if [*others, arguments.reference].count(STANDARD_INPUT) > 1:
@@ -136,15 +124,25 @@ def _read(paths: list[Path], reference: Path) -> tuple[list[list[str]], list[str
 
 def _translate(model: Any, sources: list[str], arguments: argparse.Namespace) -> list[str]:
     print(f"translating {len(sources):,} sentences", file=sys.stderr, flush=True)
-    return model.translate(sources, **search_options(arguments))
+    options = search_options(arguments)
+    if model.tokenizer and model.tokenizer.target_languages:
+        options["target_language"] = arguments.target_language
+    return model.translate(sources, **options)
 
 
-def _tokenization(models: list[Any]) -> str:
+def _check_language(language: str | None, models: list[Any]) -> None:
+    """Raise an error if no model has several target languages; one of the two compared may have just one."""
+    tokenizers = [model.tokenizer for model in models if model and model.tokenizer]
+    if language and tokenizers and not any(tokenizer.target_languages for tokenizer in tokenizers):
+        tokenizers[0].with_language("", language)
+
+
+def _tokenization(models: list[Any], language: str | None) -> str:
     """Return what suits the target language of the first model; files of text have none."""
     from keras_transformer.evaluation.scores import tokenization
 
     languages = (model.tokenizer.target_lang for model in models if model is not None)
-    return tokenization(next(languages, ""))
+    return tokenization(language or next(languages, ""))
 
 
 def _evaluate(
@@ -170,10 +168,10 @@ def _evaluate(
         "system": names[0],
         "sentences": len(references),
         "exact": sum(exact),
-        "scores": [score.as_dict() for score in scores],
+        "scores": list(map(asdict, scores)),
     }
     if other is not None:
-        result |= {"other": names[1], "comparison": [comparison.as_dict() for comparison in compared]}
+        result |= {"other": names[1], "comparison": list(map(asdict, compared))}
     print(visible(json.dumps(result, ensure_ascii=False) if arguments.json else _table(result)))
     if arguments.worst:
         from keras_transformer.viz import worst_sentences
@@ -189,7 +187,7 @@ def _evaluate(
             compared=compared,
             lowercase=arguments.lowercase,
         )
-        worst_sentences.write(arguments.worst, content)
+        write_whole(arguments.worst, content.encode())
         print(
             visible(f"worst sentences: {arguments.worst}"), file=sys.stderr if arguments.json else sys.stdout
         )

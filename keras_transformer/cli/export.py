@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from keras_transformer.cli import CommandError, failures, report
 from keras_transformer.cli._interrupts import raise_interrupt
 from keras_transformer.cli._lines import read_lines
-from keras_transformer.cli._models import at_least_one, check_model, load_model
+from keras_transformer.cli._models import check_model, load_model
+from keras_transformer.cli._options import add_files, at_least_one
 from keras_transformer.files import check_writable
 from keras_transformer.text.visible import visible
 from keras_transformer.training.model_card import UNKNOWN_LICENSE
@@ -65,12 +66,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "golden sentences",
         "sentences that every runtime must translate as the model does; by default the run's held-out ones",
     )
-    golden.add_argument("--golden", type=Path, metavar="F", help="golden sentences, one per line")
-    golden.add_argument(
-        "--golden-reference",
-        type=Path,
-        metavar="F",
-        help="reference translations of the golden sentences, for scores",
+    add_files(
+        golden,
+        {
+            "--golden": "golden sentences, one per line",
+            "--golden-reference": "reference translations of the golden sentences, for scores",
+        },
     )
     golden.add_argument(
         "--golden-count",
@@ -104,7 +105,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _request(arguments: argparse.Namespace) -> "ExportRequest":
     from export.export_request import ExportRequest
-    from export.formats.format import LibraryError
+    from keras_transformer.libraries import LibraryError
 
     if arguments.golden_reference and not arguments.golden:
         arguments.usage_error("--golden-reference is the translation of --golden: give that as well")

@@ -6,9 +6,9 @@ examples:
 """
 
 import argparse
-from pathlib import Path
 
 from keras_transformer.cli._lines import write_lines
+from keras_transformer.cli._options import add_files
 from keras_transformer.files import replacing
 from keras_transformer.text.visible import visible
 
@@ -23,10 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--pairs", type=int, default=1000, metavar="N", help="number of pairs, all distinct (1000)"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the choice of pairs (0)")
-    parser.add_argument(
-        "--source", type=Path, metavar="F", help="file for the source sentences; with --target"
-    )
-    parser.add_argument("--target", type=Path, metavar="F", help="file for their translations; with --source")
+    add_files(parser, {"--source": "file for the source sentences; with --target"})
+    add_files(parser, {"--target": "file for their translations; with --source"})
 
 
 def run(arguments: argparse.Namespace) -> None:

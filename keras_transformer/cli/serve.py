@@ -18,13 +18,13 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import fields
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.cli import CommandError, failures, report
-from keras_transformer.cli._models import at_least_one
 from keras_transformer.cli._nearby import is_root, is_version, refuse_if_another_is_near
+from keras_transformer.cli._options import add_files, at_least_one
+from keras_transformer.libraries import LibraryError, check_installed
 from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
@@ -44,6 +44,15 @@ NEEDED = (
 EXTRAS = {"onnx": "serve", "tensorflow": "serve,export"}
 LIBRARIES = {"onnx": ("onnxruntime",), "tensorflow": ("tensorflow", "tensorflow_text")}  # of each runtime
 
+SECONDS = {  # options by name: default, meaning
+    "grace": (30.0, "that a draining server has to finish its requests; the rest is cut off"),
+    "notice": (
+        0.0,
+        "before the draining in which the health is NOT_SERVING and requests are still taken, so that a "
+        "balancer sends them elsewhere",
+    ),
+    "watch": (2.0, "between two checks of DIR for new, removed and changed versions; 0 is never"),
+}
 Counts = Mapping[str, tuple[int, int, str]]  # options by name: default, maximum, meaning
 ENGINE: Counts = {
     "slots": (
@@ -118,28 +127,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="host names that HTTP requests may use, separated by commas, besides localhost and addresses; "
         "by default only loopback names at a loopback address, elsewhere all",
     )
-    where.add_argument(
-        "--grace",
-        type=_seconds,
-        default=30.0,
-        metavar="S",
-        help="seconds that a draining server has to finish its requests; the rest is cut off (30)",
-    )
-    where.add_argument(
-        "--notice",
-        type=_seconds,
-        default=0.0,
-        metavar="S",
-        help="seconds before the draining in which the health is NOT_SERVING and requests are still taken, "
-        "so that a balancer sends them elsewhere (0)",
-    )
-    _configure_security(parser)
-    where.add_argument(
-        "--watch",
-        type=_seconds,
-        default=2.0,
-        metavar="S",
-        help="seconds between two checks of DIR for new, removed and changed versions; 0 is never (2)",
+    for name, (seconds, meaning) in SECONDS.items():
+        help_text = f"seconds {meaning} ({seconds:g})"
+        where.add_argument(f"--{name}", type=_seconds, default=seconds, metavar="S", help=help_text)
+    add_files(
+        parser.add_argument_group("security; the files are read again when they change"),
+        {
+            "--tls-certificate": "certificate of the server, in PEM, with its chain",
+            "--tls-key": "key of the certificate; without the two nothing is encrypted",
+            "--tls-client-ca": "authority that must have signed the certificate of every client",
+            "--token-file": "bearer tokens, one per line; every call but those of the health needs one; "
+            "lines that begin with # are comments",
+        },
     )
     engine = parser.add_argument_group("the engine of each version")
     engine.add_argument(
@@ -181,15 +180,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Serve until SIGTERM."""
-    needed = (*NEEDED, *LIBRARIES[arguments.runtime])
-    missing = [
-        name for name in needed if find_spec(name.partition(".")[0]) is None or find_spec(name) is None
-    ]
-    if missing:
-        raise CommandError(
-            f"serving needs {' and '.join(missing)}, which this environment has not: "
-            f"install the package from its clone with its extra `{EXTRAS[arguments.runtime]}`."
-        )
+    with failures(LibraryError, end="."):
+        check_installed((*NEEDED, *LIBRARIES[arguments.runtime]), "serving", EXTRAS[arguments.runtime])
     refuse_if_another_is_near(arguments.directory, is_version, is_root)
     import asyncio
 
@@ -222,18 +214,6 @@ def run(arguments: argparse.Namespace) -> None:
             f"some requests were not finished within {arguments.grace:g} s, and were cut off: "
             "give it a longer --grace."
         )
-
-
-def _configure_security(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("security; the files are read again when they change")
-    for option, meaning in {
-        "--tls-certificate": "certificate of the server, in PEM, with its chain",
-        "--tls-key": "key of the certificate; without the two nothing is encrypted",
-        "--tls-client-ca": "authority that must have signed the certificate of every client",
-        "--token-file": "bearer tokens, one per line; every call but those of the health needs one; "
-        "lines that begin with # are comments",
-    }.items():
-        group.add_argument(option, type=Path, metavar="F", help=meaning)
 
 
 def _security(arguments: argparse.Namespace) -> "Security":

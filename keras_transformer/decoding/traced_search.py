@@ -49,27 +49,15 @@ class Loop:
         return self._run(source, limits, prefix, int(limits.max()))
 
     def _decode(self, source: Any, limits: Any, prefix: Any, longest: Any) -> Any:
-        model, search = self.model, self.search
+        model, (start_id, end_id, beam, penalty) = self.model, self.search
         batch = ops.shape(source)[0]
-        if search.beam == 1:
+        if beam == 1:
             state = model.encode(source, longest)
-            ids = greedy(model.step, state, batch, longest, search.start_id, search.end_id, limits, prefix)
-            return ids[:, None]
+            return greedy(model.step, state, batch, longest, start_id, end_id, limits, prefix)[:, None]
         # the memory is the same for all beams of a row: a row's encoding is repeated, not computed again
-        state = repeated(model.encode(source, longest), search.beam)
-        return beam_search(
-            model.step,
-            reordered,
-            state,
-            batch,
-            search.beam,
-            longest,
-            search.start_id,
-            search.end_id,
-            search.length_penalty,
-            limits,
-            prefix,
-        ).tokens
+        state = repeated(model.encode(source, longest), beam)
+        options = (batch, beam, longest, start_id, end_id, penalty, limits, prefix)
+        return beam_search(model.step, reordered, state, *options).tokens
 
 
 def search_traced(

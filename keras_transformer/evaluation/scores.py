@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from sacrebleu import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
@@ -33,9 +33,6 @@ class Score:
     signature: str
     low: float | None = None
     high: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)

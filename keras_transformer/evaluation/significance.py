@@ -1,8 +1,7 @@
 """The comparison of two systems on the same sentences, with its significance."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from keras_transformer.evaluation.scores import (
     MAX_SENTENCES,
@@ -23,9 +22,6 @@ class Comparison:
     other: float
     p: float
     signature: str
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def compare(

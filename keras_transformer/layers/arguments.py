@@ -1,8 +1,10 @@
-"""Arguments that layers share: checks of sizes and rates, and seeds."""
+"""Arguments of layers: checks of sizes and rates, seeds, and the way into a configuration."""
 
+import inspect
 import numbers
 from typing import Any
 
+import keras
 import numpy as np
 
 
@@ -38,3 +40,18 @@ def spawn(seed: int | None, count: int) -> list[int | None]:
     if seed is None:
         return [None] * count
     return [int(state) for state in np.random.SeedSequence(seed).generate_state(count) >> 1]
+
+
+def arguments_of(layer: Any, kind: type) -> dict[str, Any]:
+    """Return the attributes of a layer that are named as the arguments of a class."""
+    parameters = inspect.signature(kind.__init__).parameters  # type: ignore[misc]
+    return {name: getattr(layer, name) for name in parameters if hasattr(layer, name)}
+
+
+def serialized(layer: Any, kind: type) -> dict[str, Any]:
+    """Return what `arguments_of` does as a configuration has it."""
+    arguments = arguments_of(layer, kind)
+    config = {name: keras.saving.serialize_keras_object(value) for name, value in arguments.items()}
+    if "activation" in config:
+        config["activation"] = keras.activations.serialize(layer.activation)
+    return config

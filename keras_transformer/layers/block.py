@@ -5,7 +5,14 @@ from typing import Any
 
 import keras
 
-from keras_transformer.layers.arguments import check_epsilon, check_rates, check_sizes, spawn
+from keras_transformer.layers.arguments import (
+    arguments_of,
+    check_epsilon,
+    check_rates,
+    check_sizes,
+    serialized,
+    spawn,
+)
 from keras_transformer.layers.attention import MultiHeadSelfAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.masks import masked_spec
@@ -47,24 +54,13 @@ class TransformerSettings(Rematerializable):
 
     def settings(self) -> dict[str, Any]:
         """What a stack hands to each of its blocks."""
-        return {
-            "num_heads": self.num_heads,
-            "inner_width": self.inner_width,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "inner_dropout": self.inner_dropout,
-            "activation": self.activation,
-            "norm_first": self.norm_first,
-            "epsilon": self.epsilon,
-            "seed": self.seed,
-        }
+        return arguments_of(self, TransformerSettings)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         return masked_spec(self, *args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        activation = keras.activations.serialize(self.activation)
-        return {**super().get_config(), **self.settings(), "activation": activation}
+        return {**super().get_config(), **serialized(self, TransformerSettings)}
 
 
 class TransformerBlock(TransformerSettings):

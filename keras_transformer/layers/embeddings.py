@@ -8,7 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.layers.arguments import check_sizes
+from keras_transformer.layers.arguments import check_sizes, serialized
 from keras_transformer.layers.quantization import Quantizable
 from keras_transformer.layers.tensor import Shape, Tensor, looked_up, traced_spec
 
@@ -177,21 +177,8 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
         return (*inputs_shape[:-1], self.vocabulary_size) if reverse else (*inputs_shape, self.width)
 
     def get_config(self) -> dict[str, Any]:
-        own = {
-            "vocabulary_size": self.vocabulary_size,
-            "width": self.width,
-            "pad_id": self.pad_id,
-            "scale": self.scale,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-            "embeddings_regularizer": keras.regularizers.serialize(self.embeddings_regularizer),
-            "embeddings_constraint": keras.constraints.serialize(self.embeddings_constraint),
-            "lora_rank": self.lora_rank,
-            "lora_alpha": self.lora_alpha,
-            "quantization_config": keras.saving.serialize_keras_object(self.quantization_config),
-            "use_bias": self.use_bias,
-        }
         # not the parent's: the sizes have other names there
-        return {**super(keras.layers.Embedding, self).get_config(), **own}
+        return {**super(keras.layers.Embedding, self).get_config(), **serialized(self, TokenEmbedding)}
 
 
 def _are_floats(inputs: Any) -> bool:

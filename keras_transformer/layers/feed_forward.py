@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_transformer.layers.arguments import check_rates, check_sizes
+from keras_transformer.layers.arguments import check_rates, check_sizes, serialized
 from keras_transformer.layers.quantization import Quantizable
 from keras_transformer.layers.tensor import Shape, Tensor
 
@@ -54,10 +54,4 @@ class FeedForward(Quantizable):
         return inputs_shape
 
     def get_config(self) -> dict[str, Any]:
-        own = {
-            "inner_width": self.inner_width,
-            "activation": keras.activations.serialize(self.activation),
-            "dropout": self.dropout,
-            "seed": self.seed,
-        }
-        return {**super().get_config(), **own}
+        return {**super().get_config(), **serialized(self, FeedForward)}

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.layers.arguments import check_rates, check_sizes
+from keras_transformer.layers.arguments import check_rates, check_sizes, serialized
 from keras_transformer.layers.dot_product import attention_weights
 from keras_transformer.layers.masks import masked_spec
 from keras_transformer.layers.quantization import Quantizable
@@ -142,21 +142,7 @@ class Attention(Rematerializable, Quantizable):
         return masked_spec(self, *args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        own = {
-            "num_heads": self.num_heads,
-            "dropout": self.dropout,
-            "seed": self.seed,
-            "key_dim": self.key_dim,
-            "value_dim": self.value_dim,
-            "use_bias": self.use_bias,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
-            "bias_regularizer": keras.regularizers.serialize(self.bias_regularizer),
-            "kernel_constraint": keras.constraints.serialize(self.kernel_constraint),
-            "bias_constraint": keras.constraints.serialize(self.bias_constraint),
-        }
-        return {**super().get_config(), **own}
+        return {**super().get_config(), **serialized(self, Attention)}
 
 
 def _rows(x: Tensor) -> int:

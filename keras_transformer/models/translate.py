@@ -59,8 +59,7 @@ def sentence_translator(
 
     def translate_prepared(sentences: list[str]) -> list[str]:
         found = search(tokenizer.encode_source(sentences, max_tokens))
-        best = (answers[0].ids if answers else [] for answers in found)
-        return tokenizer.decode_target([_without_end(ids, tokenizer.eos_id) for ids in best])
+        return tokenizer.decode_target([answers[0].ids if answers else [] for answers in found])
 
     return translate_prepared
 

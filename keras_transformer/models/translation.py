@@ -18,6 +18,8 @@ from keras_transformer.layers import (
     TransformerDecoder,
     TransformerEncoder,
 )
+from keras_transformer.layers.arguments import arguments_of
+from keras_transformer.layers.block import TransformerSettings
 from keras_transformer.layers.decoder import DecoderCache
 from keras_transformer.layers.tensor import Shape, Tensor
 from keras_transformer.models.inputs import holds_text, without_text, wrong_inputs
@@ -106,17 +108,7 @@ class TranslationModel(keras.Model):
         kind: Any = network.positions
         self.positions = PositionalEncoding(network.max_length, kind, name="positions", dtype=policy)
         self.embedding_dropout = keras.layers.Dropout(network.dropout, seed=seed, dtype=policy)
-        settings = {
-            "num_heads": network.num_heads,
-            "inner_width": network.inner_width,
-            "dropout": network.dropout,
-            "attention_dropout": network.attention_dropout,
-            "inner_dropout": network.inner_dropout,
-            "activation": network.activation,
-            "norm_first": network.norm_first,
-            "seed": seed,
-            "dtype": policy,
-        }
+        settings = {**arguments_of(network, TransformerSettings), "seed": seed, "dtype": policy}
         self.encoder = TransformerEncoder(network.encoder_layers, name="encoder", **settings)
         settings["num_heads"] = network.decoder_heads
         settings["inner_width"] = network.decoder_inner_width or network.inner_width

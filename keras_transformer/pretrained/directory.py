@@ -1,10 +1,11 @@
 """A directory that another program wrote. Nothing in it is trusted."""
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from keras_transformer.files import unique_keys
 
 MAX_JSON_BYTES = 64 * 2**20  # a vocabulary of a million pieces
 
@@ -89,7 +90,7 @@ class PretrainedDirectory:
             PretrainedError: As `bytes` does, or if the file holds no object, or a key twice.
         """
         try:
-            values = json.loads(self.bytes(name, MAX_JSON_BYTES).decode(), object_pairs_hook=_unique)
+            values = json.loads(self.bytes(name, MAX_JSON_BYTES).decode(), object_pairs_hook=unique_keys)
         except RecursionError:
             raise PretrainedError(self.path, [f"{name} is no JSON: it is nested too deeply"]) from None
         except PretrainedError:
@@ -99,11 +100,3 @@ class PretrainedDirectory:
         if not isinstance(values, dict):
             raise PretrainedError(self.path, [f"{name} must hold an object; it holds {values!r:.60}"])
         return values
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {twice!r:.60} is in it twice")
-    return values

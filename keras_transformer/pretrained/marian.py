@@ -6,6 +6,7 @@ with them. The start is a row of its own, a copy of the row that transformers st
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -44,15 +45,15 @@ def load_marian(path: Path) -> TranslationModel:
     config = read_marian_config(directory)
     vocabularies = read_vocabularies(directory, config)
     weights = open_weights(directory)
-    shares = config.shares_vocabulary and (config.ties_output or ENCODER not in weights)
+    shares = config.shares_vocabulary and (config.network.tied_output or ENCODER not in weights)
     fills = list(_fills(config, vocabularies, shares))
     constants = _positions(config)
-    unused = [] if shares else [Tensor((SHARED,), (config.source_vocabulary, config.width))]
+    unused = [] if shares else [Tensor((SHARED,), (config.source_vocabulary, config.network.width))]
     check_names(weights, fills, constants, unused)
-    network = config.network(vocabularies.forbidden)
+    network = replace(config.network, forbidden=vocabularies.forbidden)
     target_size = None if shares else len(vocabularies.target.rows)
     tokenizer = vocabularies.tokenizer
-    lengths = UNKNOWN._replace(longest=config.max_length)
+    lengths = UNKNOWN._replace(longest=network.max_length)
     model = TranslationModel(network, len(vocabularies.source.rows), target_size, tokenizer, lengths)
     model.build()
     fill(model, weights, fills, constants)
@@ -60,7 +61,7 @@ def load_marian(path: Path) -> TranslationModel:
 
 
 def _positions(config: MarianConfig) -> list[Constant]:
-    table = halves(sinusoids(config.max_length, config.width))
+    table = halves(sinusoids(config.network.max_length, config.network.width))
     return [Constant(f"model.{side}.embed_positions.weight", table) for side in ("encoder", "decoder")]
 
 
@@ -70,14 +71,14 @@ def _fills(config: MarianConfig, vocabularies: Vocabularies, shares: bool) -> It
     bias = Tensor(("final_logits_bias",), (1, config.target_vocabulary))
     rows = vocabularies.target.rows
     target = "source_embedding" if shares else "target_embedding"
-    projection = target if config.ties_output else "untied_output"
+    projection = target if config.network.tied_output else "untied_output"
     yield Fill((projection, "bias"), (bias,), lambda values: values[0, rows])
     for side, layers, inner in (
-        ("encoder", config.encoder_layers, config.encoder_inner_width),
-        ("decoder", config.decoder_layers, config.decoder_inner_width),
+        ("encoder", config.network.encoder_layers, config.network.inner_width),
+        ("decoder", config.network.decoder_layers, config.decoder_inner_width),
     ):
         for layer in range(layers):
-            yield from _block(side, layer, config.width, inner)
+            yield from _block(side, layer, config.network.width, inner)
 
 
 def _tables(config: MarianConfig, vocabularies: Vocabularies, shares: bool) -> Iterator[Fill]:
@@ -85,7 +86,7 @@ def _tables(config: MarianConfig, vocabularies: Vocabularies, shares: bool) -> I
 
     transformers 5 shares no table at all where the output is not tied, and saves `model.shared` unread.
     """
-    tied = (OUTPUT,) if config.ties_output else ()
+    tied = (OUTPUT,) if config.network.tied_output else ()
     if shares:
         tables = [("source_embedding", (SHARED, ENCODER, DECODER, *tied), vocabularies.source.rows)]
     else:
@@ -93,11 +94,11 @@ def _tables(config: MarianConfig, vocabularies: Vocabularies, shares: bool) -> I
             ("source_embedding", (ENCODER,), vocabularies.source.rows),
             ("target_embedding", (DECODER, *tied), vocabularies.target.rows),
         ]
-    if not config.ties_output:
+    if not config.network.tied_output:
         tables.append(("untied_output", (OUTPUT,), vocabularies.target.rows))
     for name, names, rows in tables:
         size = config.source_vocabulary if name == "source_embedding" else config.target_vocabulary
-        yield Fill((name, "embeddings"), (Tensor(names, (size, config.width)),), _taking(rows))
+        yield Fill((name, "embeddings"), (Tensor(names, (size, config.network.width)),), _taking(rows))
 
 
 def _taking(rows: NDArray[np.int64]) -> Callable[[Values], Values]:

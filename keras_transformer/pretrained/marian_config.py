@@ -48,62 +48,23 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
 class MarianConfig:
     """What a MarianMT directory says of its network and of how it generates. Ids are those of its files."""
 
-    encoder_layers: int
-    decoder_layers: int
-    width: int
-    encoder_inner_width: int
-    decoder_inner_width: int
-    encoder_heads: int
-    decoder_heads: int
-    dropout: float
-    attention_dropout: float
-    inner_dropout: float
-    activation: str
-    scale_embeddings: bool
-    max_length: int  # positions
+    network: Network  # all but the ids that are never generated, which are numbered anew
     source_vocabulary: int
     target_vocabulary: int
     shares_vocabulary: bool  # one table of both sides
-    ties_output: bool  # the target's table gives the logits
     pad_id: int
     start_id: int
     end_id: int
     forbidden: tuple[int, ...]  # never generated
-    answer_tokens: int  # the longest answer
     source_lang: str
     target_lang: str
     separate_vocabularies: bool  # a file for each side
     pieces: Mapping[str, str]  # "pad", "unk" and "eos" -> how the vocabulary calls them
 
-    def network(self, forbidden: tuple[int, ...]) -> Network:
-        """The network of this configuration.
-
-        Args:
-            forbidden: The ids that are never generated, as they are numbered here.
-        """
-        own_inner = self.decoder_inner_width != self.encoder_inner_width
-        own_heads = self.decoder_heads != self.encoder_heads
-        return Network(
-            encoder_layers=self.encoder_layers,
-            decoder_layers=self.decoder_layers,
-            width=self.width,
-            inner_width=self.encoder_inner_width,
-            num_heads=self.encoder_heads,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            inner_dropout=self.inner_dropout,
-            activation=self.activation,
-            norm_first=False,
-            max_length=self.max_length,
-            decoder_inner_width=self.decoder_inner_width if own_inner else None,
-            decoder_num_heads=self.decoder_heads if own_heads else None,
-            positions="sinusoidal_halves",
-            scale_embeddings=self.scale_embeddings,
-            tied_output=self.ties_output,
-            output_bias=True,
-            answer_tokens=self.answer_tokens,
-            forbidden=forbidden,
-        )
+    @property
+    def decoder_inner_width(self) -> int:
+        """Width inside the feed-forward layers of the decoder."""
+        return self.network.decoder_inner_width or self.network.inner_width
 
 
 def read_marian_config(directory: PretrainedDirectory) -> MarianConfig:
@@ -160,6 +121,8 @@ class _Reader:
         if not isinstance(activation, str) or activation not in ACTIVATIONS:
             self._wrong(CONFIG, "activation_function", f"must be one of {', '.join(ACTIVATIONS)}", activation)
         shares = self._flag(config, "share_encoder_decoder_embeddings", True)
+        scales = self._flag(config, "scale_embedding", False)
+        ties_output = self._flag(config, "tie_word_embeddings", True)
         if shares and target_size != sizes["vocab_size"]:
             self._wrong(
                 CONFIG, "decoder_vocab_size", f"must be vocab_size, {sizes['vocab_size']}, if shared",
@@ -187,29 +150,37 @@ class _Reader:
                 self._wrong(CONFIG, name, f"must divide d_model, {sizes['d_model']}", sizes[name])
         if self.problems:
             return None
-        return MarianConfig(
+        own_inner = sizes["decoder_ffn_dim"] != sizes["encoder_ffn_dim"]
+        own_heads = sizes["decoder_attention_heads"] != sizes["encoder_attention_heads"]
+        network = Network(
             encoder_layers=sizes["encoder_layers"],
             decoder_layers=sizes["decoder_layers"],
             width=sizes["d_model"],
-            encoder_inner_width=sizes["encoder_ffn_dim"],
-            decoder_inner_width=sizes["decoder_ffn_dim"],
-            encoder_heads=sizes["encoder_attention_heads"],
-            decoder_heads=sizes["decoder_attention_heads"],
+            inner_width=sizes["encoder_ffn_dim"],
+            num_heads=sizes["encoder_attention_heads"],
             dropout=rates["dropout"],
             attention_dropout=rates["attention_dropout"],
             inner_dropout=rates["activation_dropout"],
             activation=ACTIVATIONS[activation],
-            scale_embeddings=self._flag(config, "scale_embedding", False),
+            norm_first=False,
             max_length=sizes["max_position_embeddings"],
+            decoder_inner_width=sizes["decoder_ffn_dim"] if own_inner else None,
+            decoder_num_heads=sizes["decoder_attention_heads"] if own_heads else None,
+            positions="sinusoidal_halves",
+            scale_embeddings=scales,
+            tied_output=ties_output,
+            output_bias=True,
+            answer_tokens=longest,
+        )
+        return MarianConfig(
+            network,
             source_vocabulary=sizes["vocab_size"],
             target_vocabulary=target_size,
             shares_vocabulary=shares,
-            ties_output=self._flag(config, "tie_word_embeddings", True),
             pad_id=ids["pad_token_id"],
             start_id=ids["decoder_start_token_id"],
             end_id=ids["eos_token_id"],
             forbidden=forbidden,
-            answer_tokens=longest,
             source_lang=languages[0],
             target_lang=languages[1],
             separate_vocabularies=separate,

@@ -13,6 +13,7 @@ import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -42,8 +43,8 @@ OPCODES = {
 }  # fmt: skip
 
 
-class TorchTensor(NamedTuple):
-    """A tensor in a file: a view of one of its storages."""
+class Stored(NamedTuple):
+    """A tensor in a file, and how to read it."""
 
     shape: tuple[int, ...]
     read: Callable[[], NDArray[Any]]
@@ -53,6 +54,9 @@ class _Storage(NamedTuple):
     key: str
     dtype: Any
     length: int
+
+
+Read = Callable[[_Storage], bytes]
 
 
 class _View(NamedTuple):
@@ -81,7 +85,7 @@ _DAMAGED = (
 )  # fmt: skip
 
 
-def open_torch(path: Path) -> dict[str, TorchTensor]:
+def open_torch(path: Path) -> dict[str, Stored]:
     """Read the names, shapes and places of the tensors in a file.
 
     Args:
@@ -94,7 +98,13 @@ def open_torch(path: Path) -> dict[str, TorchTensor]:
         PretrainedError: If the file is damaged, or holds anything but float tensors by name.
     """
     with _refusing(path):
-        return _open_zip(path) if zipfile.is_zipfile(path) else _open_legacy(path)
+        views, read = _open_zip(path) if zipfile.is_zipfile(path) else _open_legacy(path)
+
+    def values(view: _View) -> NDArray[Any]:
+        with _refusing(path):
+            return view.of(read(view.storage))
+
+    return {name: Stored(view.shape, partial(values, view)) for name, view in views.items()}
 
 
 @contextmanager
@@ -110,7 +120,8 @@ def _refusing(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _open_zip(path: Path) -> dict[str, TorchTensor]:
+def _open_zip(path: Path) -> tuple[dict[str, _View], Read]:
+    """The tensors of a zip archive, and what reads one of its storages."""
     with zipfile.ZipFile(path) as archive:
         entries = {each.filename: each for each in archive.infolist()}
         if len(entries) < len(archive.infolist()):
@@ -130,17 +141,14 @@ def _open_zip(path: Path) -> dict[str, TorchTensor]:
     sizes = {key: entries[f"{folder}data/{key}"].file_size for key in _storages(views)}
     _check(views, sizes)
 
-    def reader(view: _View) -> Callable[[], NDArray[Any]]:
-        def read() -> NDArray[Any]:
-            with _refusing(path), zipfile.ZipFile(path) as archive:
-                return view.of(archive.read(f"{folder}data/{view.storage.key}"))
+    def read(storage: _Storage) -> bytes:
+        with zipfile.ZipFile(path) as archive:
+            return archive.read(f"{folder}data/{storage.key}")
 
-        return read
-
-    return {name: TorchTensor(view.shape, reader(view)) for name, view in views.items()}
+    return views, read
 
 
-def _open_legacy(path: Path) -> dict[str, TorchTensor]:
+def _open_legacy(path: Path) -> tuple[dict[str, _View], Read]:
     """Five pickles: magic number, protocol, system, state dict, keys; then each key's values, counted."""
     with path.open("rb") as file:
         head = [_unpickled(_next_pickle(file)) for _ in range(2)]
@@ -164,15 +172,12 @@ def _open_legacy(path: Path) -> dict[str, TorchTensor]:
             raise _RefusedError(f"it has {end:,} bytes; its tensors need {file.tell():,}")
     _check(views, {key: each.length * each.dtype.itemsize for key, each in storages.items()})
 
-    def reader(view: _View) -> Callable[[], NDArray[Any]]:
-        def read() -> NDArray[Any]:
-            with _refusing(path), path.open("rb") as file:
-                file.seek(places[view.storage.key])
-                return view.of(file.read(view.storage.length * view.storage.dtype.itemsize))
+    def read(storage: _Storage) -> bytes:
+        with path.open("rb") as file:
+            file.seek(places[storage.key])
+            return file.read(storage.length * storage.dtype.itemsize)
 
-        return read
-
-    return {name: TorchTensor(view.shape, reader(view)) for name, view in views.items()}
+    return views, read
 
 
 def _limited(file: Any, size: int) -> bytes:

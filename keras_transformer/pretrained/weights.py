@@ -1,8 +1,7 @@
 """Weights by name, read from the disk one at a time, in float32."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import ml_dtypes  # noqa: F401  (registers bfloat16 with NumPy)
 import numpy as np
@@ -10,17 +9,10 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from keras_transformer.pretrained.directory import PretrainedDirectory, PretrainedError
-from keras_transformer.pretrained.torch_file import open_torch
+from keras_transformer.pretrained.torch_file import Stored, open_torch
 
 SAFETENSORS, PYTORCH = "model.safetensors", "pytorch_model.bin"
 FLOATS = {"F16", "BF16", "F32", "F64"}
-
-
-class Stored(NamedTuple):
-    """A tensor in a file, and how to read it."""
-
-    shape: tuple[int, ...]
-    read: Callable[[], NDArray[Any]]
 
 
 class Weights(Mapping[str, NDArray[np.float32]]):
@@ -66,8 +58,7 @@ def open_weights(directory: PretrainedDirectory) -> Weights:
         return _open_safetensors(directory.file(SAFETENSORS))
     if directory.has(PYTORCH):
         path = directory.file(PYTORCH)
-        tensors = open_torch(path)
-        return Weights(path, {name: Stored(each.shape, each.read) for name, each in tensors.items()})
+        return Weights(path, open_torch(path))
     parts = [name for name in (SAFETENSORS, PYTORCH) if directory.has(f"{name}.index.json")]
     remedy = "its weights are in several files: save them as one" if parts else "copy it into the directory"
     raise PretrainedError(

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from keras_transformer.text.sentences import Count, Lengths, Parts, divided
+from keras_transformer.text.sentences import Count, Lengths, Parts
 
 if TYPE_CHECKING:
     from keras_transformer.text.tokenizer import Tokenizer
@@ -36,8 +36,8 @@ def divided_for(
     """
     count = count or tokenizer.count_source
     if target_language is None and not tokenizer.target_languages:
-        return divided(text, count, lengths)
+        return Parts.of(text, count, lengths)
     code, rest = tokenizer.language_of(text)
-    parts = divided(rest, count, lengths)
+    parts = Parts.of(rest, count, lengths)
     language = target_language or code
     return parts._replace(texts=[tokenizer.with_language(part, language) for part in parts.texts])

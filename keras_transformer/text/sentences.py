@@ -37,6 +37,7 @@ _STOP = re.compile(
     r"(?P<space>\s*+)"
 )
 _CLAUSE = re.compile(rf"(?:[,;:،؛–—.!?…]{_CLOSE}*+(?=\s)|[{''.join(WIDE_MARKS)}])(?P<space>\s*+)")
+_LINE = re.compile(r"\S(?:.*\S)?")  # without the white space around it
 _SPACE = re.compile(r"(?P<space>\s++)")
 _START = re.compile(rf"[{re.escape(OPENERS)}]{{0,4}}\s?(?P<first>[^\W_])")
 _WORD = re.compile(rf"[^\s{re.escape(OPENERS)}]*\Z")
@@ -122,28 +123,31 @@ UNKNOWN = Lengths(whole=0, longest=128)
 
 
 class Parts(NamedTuple):
-    """What of a line is translated, and what stands before, between and behind: one gap more than texts."""
+    """What of a text is translated, and what stands before, between and behind: one gap more than texts."""
 
-    texts: list[str]  # none is blank; a blank line has none
+    texts: list[str]  # none is blank; a blank text has none
     gaps: list[str]
     divided: int  # sentences that were too long
 
     @classmethod
-    def of(cls, line: str, count: Count, lengths: Lengths) -> Self:
-        """The line in parts of at most `lengths.longest` tokens; a single character may have more."""
+    def of(cls, text: str, count: Count, lengths: Lengths) -> Self:
+        """Divide each line of a text into parts of at most `lengths.longest` tokens.
+
+        A single character may have more tokens.
+        """
         spans, divided = [], 0
-        for start, end in _sentences(line, count, lengths):
-            if end - start == 1 or count(line[start:end]) <= lengths.longest:
+        for start, end in _sentences(text, count, lengths):
+            if end - start == 1 or count(text[start:end]) <= lengths.longest:
                 spans.append((start, end))
             else:
-                spans += _pieces(line, start, end, count, lengths.longest)
+                spans += _pieces(text, start, end, count, lengths.longest)
                 divided += 1
-        ends, starts = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(line)]
-        gaps = [line[end:start] for end, start in zip(ends, starts, strict=True)]
-        return cls([line[start:end] for start, end in spans], gaps, divided)
+        ends, starts = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(text)]
+        gaps = [text[end:start] for end, start in zip(ends, starts, strict=True)]
+        return cls([text[start:end] for start, end in spans], gaps, divided)
 
     def joined(self, translations: Sequence[str]) -> str:
-        """The line that the translations of the texts make."""
+        """The text that the translations of the parts make."""
         inner = [
             _fitting(gap, text, translation)
             for gap, text, translation in zip(self.gaps[1:-1], self.texts, translations, strict=False)
@@ -157,30 +161,14 @@ class Parts(NamedTuple):
         return Parts(self.texts[:some], [*self.gaps[:some], ""], 0).joined(translations)
 
 
-def divided(text: str, count: Count, lengths: Lengths) -> Parts:
-    """A text of several lines: each by itself; the line ends stay between."""
-    texts: list[str] = []
-    gaps = [""]
-    pieces = 0
-    for number, line in enumerate(text.split("\n")):
-        parts = Parts.of(line, count, lengths)
-        gaps[-1] += "\n" * (number > 0) + parts.gaps[0]
-        texts += parts.texts
-        gaps += parts.gaps[1:]
-        pieces += parts.divided
-    return Parts(texts, gaps, pieces)
-
-
-def _sentences(line: str, count: Count, lengths: Lengths) -> Iterator[Span]:
-    start, end = len(line) - len(line.lstrip()), len(line.rstrip())
-    if start >= end:
-        return
-    together = lengths.least <= count(line[start:end]) <= lengths.whole
-    gaps = [] if together else list(sentence_gaps(line[:end]))
-    for gap_start, gap_end in gaps:
-        yield start, gap_start
-        start = gap_end
-    yield start, end
+def _sentences(text: str, count: Count, lengths: Lengths) -> Iterator[Span]:
+    for line in _LINE.finditer(text):
+        begin = start = line.start()
+        together = lengths.least <= count(line[0]) <= lengths.whole
+        for gap_start, gap_end in () if together else sentence_gaps(line[0]):
+            yield start, begin + gap_start
+            start = begin + gap_end
+        yield start, line.end()
 
 
 def _pieces(line: str, start: int, end: int, count: Count, longest: int) -> Iterator[Span]:

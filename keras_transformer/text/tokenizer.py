@@ -311,14 +311,20 @@ def _about(directory: Path) -> dict[str, Any]:
     return about
 
 
+def _whole_file(path: Path, digest: str | None) -> bytes:
+    """Read a file, and check it where its checksum is known."""
+    content = path.read_bytes()
+    if digest is not None and sha256(content).hexdigest() != digest:
+        raise ValueError(f"{path} is damaged (its sha256 is not the one in {ABOUT}): {_REMEDY}")
+    return content
+
+
 def _vocabularies(directory: Path, digest: str | None) -> list[list[str]]:
     """The pieces of both sides, where a tokenizer has them apart."""
     path = directory / VOCABULARY
     if digest is None and not path.exists():
         return []
-    content = path.read_bytes()
-    if digest is not None and sha256(content).hexdigest() != digest:
-        raise ValueError(f"{path} is damaged (its sha256 is not the one in {ABOUT}): {_REMEDY}")
+    content = _whole_file(path, digest)
     try:
         values = read_json(content)
         sides = [values["source"], values["target"]]
@@ -331,9 +337,7 @@ def _vocabularies(directory: Path, digest: str | None) -> list[list[str]]:
 
 def _checked_model(path: Path, digest: str | None, numbers: bool) -> bytes:
     """The model; `numbers` says whether it numbers the pieces, the special ones among them."""
-    model = path.read_bytes()
-    if digest is not None and sha256(model).hexdigest() != digest:
-        raise ValueError(f"{path} is damaged (its sha256 is not the one in {ABOUT}): {_REMEDY}")
+    model = _whole_file(path, digest)
     try:
         pieces = Pieces(model)
         if numbers:

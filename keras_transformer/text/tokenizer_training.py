@@ -21,6 +21,7 @@ FEWEST_PIECES = 261  # 4 special ids, 256 bytes, a piece
 MAX_TRAINING_SENTENCES = 1_000_000
 KINDS = {1: "unigram", 2: "bpe"}  # as SentencePiece numbers them
 WITHOUT_RARE = 0.9995  # the share of a corpus' characters that have a piece where there are too many kinds
+SURROGATE = re.compile("[\ud800-\udfff]")  # half a character
 _TOO_HIGH, _TOO_SMALL = r"too high .* <= (\d+)", r"required_chars\. \d+ vs (\d+)"  # SentencePiece's words
 
 _logger = logging.getLogger(__name__)
@@ -74,11 +75,7 @@ def kind_of(model: bytes) -> str:
 
 def whole(text: str) -> str:
     """Replace lone surrogates, halves of characters that JSON can contain, with U+FFFD."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _check(vocabulary_size: int | None, kind: str, character_coverage: float) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import sentencepiece
 
-from keras_transformer.text.tokenizer_training import whole
+from keras_transformer.text.tokenizer_training import SURROGATE, whole
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = range(4)  # in every vocabulary that is not SentencePiece's own
 FEW = 32  # texts: the threads that the library starts for several cost more than so many take
@@ -54,7 +54,7 @@ class Pieces:
         if dropout:
             sentencepiece.set_random_generator_seed(seed)  # each call starts from it, in a thread of its own
             sampling = {"enable_sampling": True, "alpha": dropout, "num_threads": 1}
-        asked = [whole(text) for text in texts]
+        asked = [whole(text) if SURROGATE.search(text) else text for text in texts]
         if len(asked) < FEW and not sampling:
             return [self.processor.encode(text, out_type=self._cuts_into) for text in asked]
         return self.processor.encode(asked, out_type=self._cuts_into, **sampling)

@@ -21,12 +21,11 @@ import fcntl
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
-from keras_transformer import __version__
 from keras_transformer.files import Synced, read_json, write_whole
+from keras_transformer.libraries import versions_of
 from keras_transformer.settings import current_names
 from keras_transformer.text.corpus import Pair
 from keras_transformer.training.data.corpus_options import CORPUS_FIELDS, wrong_types
@@ -77,7 +76,7 @@ class Run:
 
     def write_about(self, about: dict[str, Any]) -> None:
         """Write run.json: what was asked for, and the versions that it was asked of."""
-        self.write("run.json", {"format": FORMAT, "versions": _versions(), **about})
+        self.write("run.json", {"format": FORMAT, "versions": versions_of(MADE_WITH), **about})
 
     def _check_unprepared(self) -> None:
         if (self.path / "recipe.json").exists():
@@ -188,10 +187,3 @@ def _pair(line: bytes) -> Pair | None:
     if not isinstance(texts, list) or [type(text) for text in texts] != [str, str]:
         return None
     return Pair(*texts)
-
-
-def _versions() -> dict[str, str]:
-    """Return the versions of this package and of the installed libraries that a run depends on."""
-    installed = {distribution.name.lower(): distribution.version for distribution in distributions()}
-    others = {name: installed[name] for name in MADE_WITH if name in installed}
-    return {"keras_transformer": __version__, **others}

@@ -7,6 +7,7 @@ from typing import Any
 from keras_transformer.files import read_json
 from keras_transformer.models.network import PRESETS, Network
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.visible import visible_line
 from keras_transformer.training.history import best
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run_directory import Run
@@ -60,7 +61,7 @@ def _of_run(run: Run) -> dict[str, Any]:
         "state": "imported" if "imported" in about else _state(settled, history),
         "step": step,
         "languages": languages(about["source_lang"], about["target_lang"], tokenizer),
-        "domain": _domain(about),
+        "domain": visible_line(_domain(about)),
         "from": about.get("from"),
         "pairs": cleaning and {name: cleaning[name] for name in ("read", "kept")},
         "network": network,
@@ -158,9 +159,9 @@ def described(network: Network, source_vocabulary: int, target_vocabulary: int |
 
 def _domain(about: dict[str, Any]) -> str:
     """Name the phrasebook, or the files without their folders, which are private: manifests hold this."""
-    corpus = about["corpus"]
     if "imported" in about:
         return f"imported from {about['imported']}"
+    corpus = about["corpus"]
     if corpus["phrasebook"]:
         domain = f"the phrasebook {corpus['phrasebook']}"
     else:

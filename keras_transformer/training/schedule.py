@@ -10,6 +10,7 @@ from typing import Any, Self
 import keras
 from keras import ops
 
+from keras_transformer.layers.arguments import arguments_of
 from keras_transformer.layers.tensor import Tensor
 from keras_transformer.settings import current_names
 from keras_transformer.training.recipe import rise_steps
@@ -42,11 +43,7 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "peak_learning_rate": self.peak_learning_rate,
-            "warmup_steps": self.warmup_steps,
-            "gradient_accumulation_steps": self.gradient_accumulation_steps,
-        }
+        return arguments_of(self, WarmUp)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
@@ -97,4 +94,4 @@ class Cosine(WarmUp):
         return share * ops.clip((step - self.extended_at) / rise, 0.0, 1.0)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "steps": self.steps, "extended_at": self.extended_at}
+        return arguments_of(self, Cosine)

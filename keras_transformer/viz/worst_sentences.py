@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from keras_transformer.evaluation.scores import Score, check_pairs, sentence_chrf
 from keras_transformer.evaluation.significance import Comparison
-from keras_transformer.files import write_whole
 from keras_transformer.viz.differences import differences, folded
 from keras_transformer.viz.document import render
 
@@ -31,15 +29,6 @@ class ScoredSentence:
     def ahead(self) -> float:
         """Return by how much the chrF is higher than the other system's."""
         return 0.0 if self.other_chrf is None else self.chrf - self.other_chrf
-
-
-def write(path: Path, content: str) -> None:
-    """Write a page, whole or not at all.
-
-    Raises:
-        OSError: The file cannot be written; an older one is kept.
-    """
-    write_whole(path, content.encode())
 
 
 def page(

@@ -5,11 +5,13 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from keras_transformer.inference.queue import QueueFullError
 from keras_transformer.inference.request import End, Request
 from keras_transformer.text.sentences import Parts
 from serving.api.partial_text import settled
 from serving.errors import UnansweredError
 from serving.registry.served_version import ServedVersion
+from serving.registry.users import Users
 from serving.v1 import translation_pb2 as wire
 
 
@@ -53,6 +55,24 @@ class Job:
                 self._changed.clear()
                 if (result := self.partial()).complete:
                     return result
+
+    async def result_beside(self, others: Users) -> Partial:
+        """Decode a text of a batch: without room in the queue, it waits until the others have ended.
+
+        Args:
+            others: the texts of the batch that are decoded.
+
+        Raises:
+            QueueFullError, EngineStoppedError, UnansweredError: as `result`.
+        """
+        while True:
+            try:
+                with others:
+                    return await self.result()
+            except QueueFullError:
+                if not others:  # the queue is full of other calls
+                    raise
+            await others.gone()
 
     async def results(self) -> AsyncGenerator[Partial, None]:
         """Decode the text, and yield what there is whenever there is more, up to the complete result.
@@ -122,8 +142,8 @@ class Job:
         for request in unfinished:
             request.on_end = self._notify
             request.on_token = self._notify if each_token else None
+        self.model.engine.submit(*unfinished)
         try:
-            self.model.engine.submit(*unfinished)
             yield
         finally:
             for request in unfinished:

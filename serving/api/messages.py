@@ -76,6 +76,7 @@ def listed_model(
             reason="" if alive else "its engine has failed; see the log of the server",
             source_language=version.tokenizer.source_lang,
             target_language=version.tokenizer.target_lang,
+            target_languages=version.tokenizer.target_languages,
             precision=version.precision,
             part_tokens=version.lengths.longest,
         )

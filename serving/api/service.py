@@ -19,9 +19,10 @@ from serving.api.messages import (
 )
 from serving.engine.attention_graph import Attended, AttentionQueue
 from serving.errors import InvalidError, refusal
-from serving.limits import Limits
+from serving.limits import Limits, check_size
 from serving.registry.registry import Registry, listed
 from serving.registry.served_version import ServedVersion
+from serving.registry.users import Users
 from serving.v1 import translation_pb2 as wire
 
 SHORT = 500  # characters: a text of this length is divided in less than a few milliseconds
@@ -61,12 +62,13 @@ class TranslationService:
     ) -> wire.BatchTranslateResponse:
         """Translate several texts at once, by one version."""
         self._limits.check_segments(len(request.texts))
-        segments = []
+        segments, decoding = [], Users()
         model = self.models.find(request.options.model, request.options.version)
         with model.users:
             async with asyncio.TaskGroup() as group:
                 for text in request.texts:
-                    segments.append(group.create_task(self._segment(model, text, request.options, context)))
+                    segment = self._segment(model, text, request.options, context, decoding)
+                    segments.append(group.create_task(segment))
                     await asyncio.sleep(0)  # other calls are served between two texts
         return wire.BatchTranslateResponse(segments=[segment.result() for segment in segments])
 
@@ -94,7 +96,8 @@ class TranslationService:
             job = await self._job(model, request.text, request.options, context)
             result = await job.result()
             attended = await self._attended(job, result)
-            self._limits.check_weights(sum(part.bytes for part in attended))
+            size = sum(part.bytes for part in attended)
+            check_size("text", size, "bytes of attention weights", self._limits.message_bytes)
             return wire.AttendResponse(
                 translation=await self._translation(job, result, request.options, attended),
                 parts=[attended_part(model, part) for part in attended],
@@ -111,7 +114,7 @@ class TranslationService:
 
     async def _job(self, model: ServedVersion, text: str, options: wire.Options, context: CallContext) -> Job:
         """Check a text and divide it; a call that is to be refused is refused as early as possible."""
-        self._limits.check_text(text)
+        check_size("text", len(text), "characters", self._limits.characters)
         if options.priority not in PRIORITIES:
             raise InvalidError(
                 "options.priority",
@@ -119,28 +122,33 @@ class TranslationService:
             )
         priority, deadline = PRIORITIES[options.priority], context.deadline
         count, short = cache(model.tokenizer.count_source), len(text) <= SHORT
-        waiting = model.engine.check_room(priority, deadline)
+        # the texts of a batch wait for one another
+        waiting = 0 if context.jobs else model.engine.check_room(priority, deadline)
         if waiting and short and deadline is not None:
             tokens = min(count(text), options.max_output_tokens or model.longest, model.longest)
             model.engine.check_room(priority, deadline, tokens)
-        divide = partial(divided_for, model.tokenizer, text, model.lengths, None, count)
+        language = options.target_language or None
+        divide = partial(divided_for, model.tokenizer, text, model.lengths, language, count)
         try:
             parts = divide() if short else await asyncio.to_thread(divide)  # other calls go on meanwhile
         except TargetLanguageError as error:
-            raise InvalidError("text", f"{error} Begin the text with >>CODE<<.") from error
+            remedy = "Name it as target_language, in HTTP target, or begin the text with >>CODE<<."
+            raise InvalidError("options.target_language", f"{error} {remedy}") from error
         requests = model.requests(parts.texts, options.max_output_tokens, priority, deadline)
         source_tokens = sum(len(request.source) for request in requests)
-        self._limits.check_tokens(source_tokens, len(requests), model.engine.max_waiting)
+        check_size("text", source_tokens, "tokens", self._limits.tokens)
+        check_size("text", len(requests), "sentences", model.engine.max_waiting)
         job = Job(model, parts, requests, options.max_output_tokens)
         context.jobs.append(job)
         return job
 
     async def _segment(
-        self, model: ServedVersion, text: str, options: wire.Options, context: CallContext
+        self, model: ServedVersion, text: str, options: wire.Options, context: CallContext, others: Users
     ) -> wire.Segment:
         try:
             job = await self._job(model, text, options, context)
-            segment = wire.Segment(translation=await self._translation(job, await job.result(), options))
+            result = await job.result_beside(others)
+            segment = wire.Segment(translation=await self._translation(job, result, options))
         except Exception as error:
             segment = wire.Segment(error=refusal(error).segment())
         context.segments[segment.error.code] += 1

@@ -80,21 +80,17 @@ class Client(Connection):
         """
         request = wire.StreamTranslateRequest(text=text, options=wire.Options(**options))
         attempts = Attempts(self._retries, self._timeout)
-        begun = False
         with until_closed(self._closed.is_set):
             while True:
                 call = self._stub.StreamTranslate(request, timeout=attempts.left(), metadata=self._headers)
                 try:
                     for response in call:
                         if response.text:
-                            begun = True
+                            attempts.begun = True
                             yield response.text
                     return
                 except grpc.RpcError as error:
-                    failed = failure(error)
-                    if begun:
-                        raise failed from error
-                    pause = attempts.pause(failed)
+                    pause = attempts.pause(failure(error))
                 finally:
                     call.cancel()  # the reader may have stopped before the end
                 self._wait(pause)
@@ -142,10 +138,8 @@ class Client(Connection):
             while True:
                 try:
                     return call(request, timeout=attempts.left(), metadata=self._headers)
-                except grpc.RpcError as error:
+                except (grpc.RpcError, TranslationError) as error:
                     pause = attempts.pause(failure(error))
-                except TranslationError as error:  # of a text in a batch
-                    pause = attempts.pause(error)
                 self._wait(pause)
 
     def _wait(self, pause: float) -> None:

@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
     priority: wire.Priority
     scores: bool
     alignment: bool
+    target_language: str
 
 
 class TranslationError(RuntimeError):
@@ -102,12 +103,17 @@ class Retries:
 
 
 class Attempts:
-    """One call and its repetitions, within one deadline."""
+    """One call and its repetitions, within one deadline.
+
+    Attributes:
+        begun: Whether a part of the answer was used already; then the call is not repeated.
+    """
 
     def __init__(self, retries: Retries, timeout: float | None) -> None:
         self._retries = retries
         self._until = None if timeout is None else time.monotonic() + timeout
         self._made = 0
+        self.begun = False
 
     def left(self) -> float | None:
         """Return the seconds until the deadline; None is no deadline."""
@@ -117,7 +123,8 @@ class Attempts:
         """Return the seconds before the call is repeated, or raise the error if it is not."""
         pause = self._retries.pause(self._made, error)
         left = self.left()
-        if not error.passes or self._made == self._retries.times or (left is not None and pause >= left):
+        over = self.begun or self._made == self._retries.times or (left is not None and pause >= left)
+        if over or not error.passes:
             raise error
         self._made += 1
         return pause
@@ -176,7 +183,9 @@ def batches(texts: Sequence[str], options: wire.Options) -> Iterator[TextBatch]:
 
 
 def failure(error: Any) -> TranslationError:
-    """Return the error of a grpc.RpcError."""
+    """Return the error of a grpc.RpcError; that of a text in a batch is one already."""
+    if isinstance(error, TranslationError):
+        return error
     field, retry_after = "", None
     status = from_call(error)
     for detail in status.details if status else ():

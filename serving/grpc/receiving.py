@@ -4,12 +4,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 from google.rpc.code_pb2 import Code
 
 from serving.api.intake import Intake
-from serving.errors import Refusal, RefusedError
+from serving.errors import Refusal, RefusedError, refusal
 from serving.grpc.handlers import abort
 
+Parse = Callable[[bytes], Any]
 Handler = Any  # grpc.RpcMethodHandler: the stubs have no attributes of it
 
 
@@ -17,7 +19,7 @@ class Receiving(grpc.aio.ServerInterceptor):
     """Turns each method into one that reads its own messages.
 
     gRPC itself reads the message of a unary method before it calls the method, with a bound neither on the
-    number of such messages nor on the time that they take.
+    number of such messages nor on the time that they take. It would answer a damaged one with UNKNOWN.
     """
 
     def __init__(self, intake: Intake) -> None:
@@ -36,16 +38,19 @@ class Receiving(grpc.aio.ServerInterceptor):
         return self._bounded.get(handler)
 
     def _bound(self, handler: Handler) -> Handler:
-        serializers = (handler.request_deserializer, handler.response_serializer)
+        parse, response_serializer = handler.request_deserializer or bytes, handler.response_serializer
         if handler.unary_unary:
-            return grpc.stream_unary_rpc_method_handler(self._one(handler.unary_unary), *serializers)
+            one = self._one(handler.unary_unary, parse)
+            return grpc.stream_unary_rpc_method_handler(one, response_serializer=response_serializer)
         if handler.unary_stream:
-            return grpc.stream_stream_rpc_method_handler(self._one(handler.unary_stream), *serializers)
-        return grpc.stream_stream_rpc_method_handler(self._many(handler.stream_stream), *serializers)
+            many = self._one(handler.unary_stream, parse)
+        else:
+            many = self._many(handler.stream_stream, parse)
+        return grpc.stream_stream_rpc_method_handler(many, response_serializer=response_serializer)
 
-    def _one(self, method: Callable[[Any, Any], Awaitable[Any]]) -> Any:
+    def _one(self, method: Callable[[Any, Any], Awaitable[Any]], parse: Parse) -> Any:
         async def receive(_: Any, context: Any) -> Any:
-            message = await self._message(context)
+            message = await self._message(context, parse)
             if message is grpc.aio.EOF:
                 await abort(context, Refusal(Code.INVALID_ARGUMENT, "the request has no message"))
             with self._intake.running(context.peer()):
@@ -53,21 +58,22 @@ class Receiving(grpc.aio.ServerInterceptor):
 
         return receive
 
-    def _many(self, method: Callable[[Any, Any], AsyncIterator[Any]]) -> Any:
+    def _many(self, method: Callable[[Any, Any], AsyncIterator[Any]], parse: Parse) -> Any:
         async def receive(_: Any, context: Any) -> AsyncIterator[Any]:
             with self._intake.running(context.peer()):
-                async for answer in method(self._messages(context), context):
+                async for answer in method(self._messages(context, parse), context):
                     yield answer
 
         return receive
 
-    async def _messages(self, context: Any) -> AsyncIterator[Any]:
-        while (message := await self._message(context)) is not grpc.aio.EOF:
+    async def _messages(self, context: Any, parse: Parse) -> AsyncIterator[Any]:
+        while (message := await self._message(context, parse)) is not grpc.aio.EOF:
             yield message
 
-    async def _message(self, context: Any) -> Any:
+    async def _message(self, context: Any, parse: Parse) -> Any:
         try:
             async with self._intake.arriving(context.peer()):
-                return await context.read()
-        except RefusedError as error:
-            return await abort(context, error.refusal)
+                content = await context.read()
+            return content if content is grpc.aio.EOF else parse(content)
+        except (RefusedError, DecodeError) as error:
+            return await abort(context, refusal(error))

@@ -21,9 +21,9 @@ def languages(models: Registry) -> list[dict[str, Any]]:
     """As LibreTranslate lists them; a model of which nobody has said its languages is in none."""
     targets: dict[str, set[str]] = {}
     for model in models.defaults.values():
-        source, target = _pair(model)
-        if source and target:
-            targets.setdefault(source, set()).add(target)
+        for source, target in _pairs(model):
+            if source and target:
+                targets.setdefault(source, set()).add(target)
     return [
         {"code": code, "name": _names().get(code.replace("-", "_"), code), "targets": sorted(found)}
         for code, found in sorted(targets.items())
@@ -45,21 +45,18 @@ def choose(models: Registry, source: str, target: str, name: str, version: int) 
         UnknownModelError: There is no such model or version.
     """
     there = [models.find(name, version)] if name else _numbered(models, version)
-    found = [model for model in there if source in ("", _pair(model)[0]) and target in ("", _pair(model)[1])]
+    found = [model for model in there if _translates(model, source, target)]
     if not found:
-        pairs = ", ".join(
-            sorted({f"{each or 'unknown'} to {other or 'unknown'}" for each, other in map(_pair, there)})
-        )
+        known = {pair for model in there for pair in _pairs(model)}
+        pairs = ", ".join(sorted(f"{each or 'unknown'} to {other or 'unknown'}" for each, other in known))
         raise InvalidError(
             "source, target",
             f"there is no translation from {source or 'any'} to {target or 'any'}"
             f"{f' in version {version}' if version else ''}; there is {pairs}",
         )
-    if not source and len({_pair(model)[0] for model in found}) > 1:
-        raise InvalidError(
-            "source",
-            f"it is not found out here, say which: {', '.join(sorted({_pair(each)[0] for each in found}))}",
-        )
+    sources = sorted({model.tokenizer.source_lang for model in found})
+    if not source and len(sources) > 1:
+        raise InvalidError("source", f"it is not found out here, say which: {', '.join(sources)}")
     if len(found) > 1:
         raise InvalidError("model", f"there are several, name one: {', '.join(each.name for each in found)}")
     return found[0] if name else models.find(found[0].name, version)
@@ -70,5 +67,11 @@ def _numbered(models: Registry, version: int) -> list[ServedVersion]:
     return [model for model in models.serving if model.version == version] or models.available()
 
 
-def _pair(model: ServedVersion) -> tuple[str, str]:
-    return model.tokenizer.source_lang, model.tokenizer.target_lang
+def _pairs(model: ServedVersion) -> list[tuple[str, str]]:
+    """Return source and target language, once for each target of a model that has several."""
+    source, target = model.tokenizer.source_lang, model.tokenizer.target_lang
+    return [(source, each) for each in model.tokenizer.target_languages or [target]]
+
+
+def _translates(model: ServedVersion, source: str, target: str) -> bool:
+    return any(source in ("", each) and target in ("", other) for each, other in _pairs(model))

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from aiohttp import HttpVersion10, HttpVersion11, web
+from aiohttp.http import HttpRequestParser
 
 from serving.addresses import in_address
 from serving.http.middleware import HEADERS, failed
@@ -59,7 +60,6 @@ class Site:
         options: dict[str, Any] = {
             "access_log": None,
             "keepalive_timeout": IDLE,
-            "auto_decompress": False,
             "read_bufsize": WINDOW,
         }
         server: Any = self._runner.server
@@ -115,7 +115,8 @@ def _strict(handle: Handle) -> Handle:
     """Refuse what the parser accepts and HTTP/1.1 does not; the refusal repeats nothing of the request."""
 
     async def checked(request: web.BaseRequest) -> web.StreamResponse:
-        if request.version not in (HttpVersion10, HttpVersion11):
+        if request._version not in (HttpVersion10, HttpVersion11):
+            request._version = HttpVersion11  # that of the answer
             return _refused(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "the HTTP version must be 1.1 or 1.0")
         if request.version == HttpVersion10 and "Transfer-Encoding" in request.headers:
             return _refused(HTTPStatus.BAD_REQUEST, "Transfer-Encoding needs HTTP/1.1")
@@ -182,6 +183,13 @@ class _Connection(web.RequestHandler):
 
     def __init__(self, connections: _Connections, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        # one request after the other is parsed: malformed bytes behind a request take nothing of its answer
+        self._max_msg_queue_size, self._msg_queue_resume_size = 1, 0
+        self._parser = HttpRequestParser(
+            self, self._loop, WINDOW, max_line_size=self.max_line_size, max_field_size=self.max_field_size,
+            max_headers=self.max_headers, payload_exception=web.RequestPayloadError, auto_decompress=False,
+            max_msg_queue_size=1,
+        )  # fmt: skip
         self._connections = connections
         self.busy = False
 

@@ -58,8 +58,8 @@ class TextRequest:
         return self.texts[0]
 
 
-class _Fields(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A JSON body: its shape is checked while it is parsed, so that the first wrong value ends it."""
+class _Fields(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields of a body. JSON is checked while it is parsed, so that the first wrong value ends it."""
 
     q: str | list[str] | msgspec.UnsetType = msgspec.UNSET
     source: str = ""
@@ -124,30 +124,26 @@ async def parse(content: bytes, kind: str, limits: Limits) -> TextRequest:
 
 
 def _parse(content: bytes, kind: str, limits: Limits) -> TextRequest:
-    fields = _parse_json(content) if kind == JSON else _parse_form(content, limits.segments)
-    if not {*FIELDS, *UNUSED}.issuperset(fields):
-        raise InvalidError("body", UNKNOWN)
-    if "q" not in fields:
+    fields = _fields(content, kind, limits)
+    if fields.q is msgspec.UNSET:
         raise InvalidError("q", "q is missing; send the text to translate")
-    if _string(fields, "format") not in ("", "text"):
+    if fields.format not in ("", "text"):
         raise InvalidError("format", 'format must be "text"; HTML is not supported')
-    q = fields["q"]
-    if isinstance(q, list):
-        limits.check_segments(len(q))  # before its items are read
-    source, target = (_language(fields, name) for name in ("source", "target"))
-    return TextRequest(
-        q if isinstance(q, list) else [q],
-        isinstance(q, list),
-        "" if source == "auto" else source,
-        target,
-        _string(fields, "model"),
-        _number(fields.get("version", 0)),
-    )
+    several = isinstance(fields.q, list)
+    texts = fields.q if isinstance(fields.q, list) else [fields.q]
+    if several:
+        limits.check_segments(len(texts))
+    for name, code in (("source", fields.source), ("target", fields.target)):
+        check_name(name, code, "the code of a language")
+    source = "" if fields.source == "auto" else fields.source
+    return TextRequest(texts, several, source, fields.target, fields.model, _number(fields.version))
 
 
-def _parse_json(content: bytes) -> Mapping[str, Any]:
+def _fields(content: bytes, kind: str, limits: Limits) -> _Fields:
     try:
-        fields = _DECODER.decode(content)
+        if kind == JSON:
+            return _DECODER.decode(content)
+        return msgspec.convert(_parse_form(content, limits.segments), _Fields)
     except msgspec.ValidationError as error:
         match = _WRONG_FIELD.search(str(error))
         if match is None:
@@ -156,7 +152,6 @@ def _parse_json(content: bytes) -> Mapping[str, Any]:
         raise _unexpected(match[1]) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InvalidError("body", "body must be JSON in UTF-8") from None
-    return {name: value for name in FIELDS if (value := getattr(fields, name)) is not msgspec.UNSET}
 
 
 def _parse_form(content: bytes, segments: int) -> Mapping[str, Any]:
@@ -175,20 +170,8 @@ def _parse_form(content: bytes, segments: int) -> Mapping[str, Any]:
             f"body has {text.count('&') + 1:,} fields; the limit is {max_fields:,}, {segments:,} of them q. "
             "Send several batches.",
         ) from None
-    return {name: values if len(values) > 1 else values[0] for name, values in fields.items()}
-
-
-def _string(fields: Mapping[str, Any], name: str) -> str:
-    value = fields.get(name, "")
-    if not isinstance(value, str):  # a form that has it twice
-        raise _unexpected(name)
-    return value
-
-
-def _language(fields: Mapping[str, Any], name: str) -> str:
-    code = _string(fields, name)
-    check_name(name, code, "the code of a language")
-    return code
+    known = {name: values for name, values in fields.items() if name not in UNUSED}
+    return {name: values if len(values) > 1 else values[0] for name, values in known.items()}
 
 
 def _number(value: object) -> int:

@@ -151,7 +151,8 @@ class Routes:
         model = choose(
             self._server.service.models, parsed.source, parsed.target, parsed.model, parsed.version
         )
-        return wire.Options(model=model.name, version=model.version)
+        language = parsed.target if model.tokenizer.target_languages else ""
+        return wire.Options(model=model.name, version=model.version, target_language=language)
 
 
 def _json(content: Any, status: int = 200) -> web.Response:

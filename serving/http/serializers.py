@@ -56,6 +56,7 @@ def _version(each: wire.ModelVersion, corpus: str, examples: list[str]) -> dict[
         "reason": each.reason,
         "source": each.source_language,
         "target": each.target_language,
+        "targets": list(each.target_languages),
         "precision": each.precision,
         "corpus": corpus,
         "examples": examples,

@@ -1,7 +1,9 @@
 """Metrics for Prometheus: requests are counted as they end, engines are read when metrics are requested."""
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
+from operator import attrgetter
+from typing import Any
 
 from google.rpc.code_pb2 import Code
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
@@ -17,7 +19,14 @@ from serving.registry.served_version import ServedVersion
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
-Value = Callable[[ServedVersion], float]
+#: Histograms that each engine observes, by their names in its counts.
+SECONDS_OF_ENGINES = {
+    "queue_seconds": "What a sentence waited for its row.",
+    "first_token_seconds": "From when a sentence came until its first token was there.",
+    "step_seconds": "A step, with the reading of the sentences that came before it.",
+}
+
+Value = Callable[[ServedVersion], float | statistics.Histogram]
 
 _VERSION = ("model", "version")
 
@@ -76,59 +85,45 @@ class _Versions(Collector):
     def collect(self) -> Iterator[Metric]:
         models = self._models()
         serving = sorted(models.serving, key=lambda model: (model.name, model.version))
-        yield _gauge("version_serving", "1: it answers; 0: its engine has failed.", serving, _alive)
-        yield _gauge(
-            "version_default",
-            "1: it answers who names no version.",
-            serving,
-            lambda model: float(models.defaults[model.name] is model),
-        )
+        gauge = partial(_family, GaugeMetricFamily, serving)
+        count = partial(_family, CounterMetricFamily, serving)
+        histogram = partial(_family, HistogramMetricFamily, serving)
+
+        def is_default(model: ServedVersion) -> float:
+            return float(models.defaults[model.name] is model)
+
+        yield gauge("version_serving", "1: it answers; 0: its engine has failed.", _alive)
+        yield gauge("version_default", "1: it answers who names no version.", is_default)
         refused = GaugeMetricFamily("translation_version_refused", "1: it is not served.", labels=_VERSION)
         for name, versions in listed(models):
             for number, version in versions:
                 if isinstance(version, str):
                     refused.add_metric((name, str(number)), 1)
         yield refused
-        yield _gauge("queue_depth", "Sentences that wait for a row.", serving, lambda m: m.engine.waiting)
-        yield _gauge("rows", "Sentences being decoded.", serving, lambda m: m.engine.running)
-        yield _gauge("slots", "Sentences that can be decoded together.", serving, lambda m: m.engine.slots)
-        yield _count("steps", "Steps of the decoder.", serving, lambda m: m.engine.counts.steps)
-        yield _count("tokens", "Tokens that were said.", serving, lambda m: m.engine.counts.tokens)
+        yield gauge("queue_depth", "Sentences that wait for a row.", lambda m: m.engine.waiting)
+        yield gauge("rows", "Sentences being decoded.", lambda m: m.engine.running)
+        yield gauge("slots", "Sentences that can be decoded together.", lambda m: m.engine.slots)
+        yield count("steps", "Steps of the decoder.", lambda m: m.engine.counts.steps)
+        yield count("tokens", "Tokens that were said.", lambda m: m.engine.counts.tokens)
         yield _ends(serving)
-        yield _histogram(
-            "queue_seconds",
-            "What a sentence waited for its row.",
-            serving,
-            lambda m: m.engine.counts.queue_seconds,
-        )
-        yield _histogram(
-            "first_token_seconds",
-            "From when a sentence came until its first token was there.",
-            serving,
-            lambda m: m.engine.counts.first_token_seconds,
-        )
-        yield _histogram(
-            "step_seconds",
-            "A step, with the reading of the sentences that came before it.",
-            serving,
-            lambda m: m.engine.counts.step_seconds,
-        )
+        for name, meaning in SECONDS_OF_ENGINES.items():
+            yield histogram(name, meaning, attrgetter(f"engine.counts.{name}"))
 
 
-def _gauge(name: str, meaning: str, serving: list[ServedVersion], value: Value) -> Metric:
-    return _valued(GaugeMetricFamily(f"translation_{name}", meaning, labels=_VERSION), serving, value)
-
-
-def _count(name: str, meaning: str, serving: list[ServedVersion], value: Value) -> Metric:
-    return _valued(CounterMetricFamily(f"translation_{name}", meaning, labels=_VERSION), serving, value)
-
-
-def _valued(
-    family: GaugeMetricFamily | CounterMetricFamily, serving: list[ServedVersion], value: Value
-) -> Metric:
+def _family(kind: Any, serving: list[ServedVersion], name: str, meaning: str, value: Value) -> Any:
+    """Return the metric of this name with a value of each version."""
+    family = kind(f"translation_{name}", meaning, labels=_VERSION)
     for model in serving:
-        family.add_metric(_labels(model), value(model))
+        family.add_metric(_labels(model), **_sample(value(model)))
     return family
+
+
+def _sample(value: float | statistics.Histogram) -> dict[str, Any]:
+    """Return a value as add_metric takes it."""
+    if not isinstance(value, statistics.Histogram):
+        return {"value": value}
+    bounds = [*(str(bound) for bound in value.bounds), "+Inf"]
+    return {"buckets": list(zip(bounds, value.cumulative(), strict=True)), "sum_value": value.sum}
 
 
 def _ends(serving: list[ServedVersion]) -> CounterMetricFamily:
@@ -138,21 +133,6 @@ def _ends(serving: list[ServedVersion]) -> CounterMetricFamily:
     for model in serving:
         for end in End:
             family.add_metric((*_labels(model), end.name.lower()), model.engine.counts.ends[end])
-    return family
-
-
-def _histogram(
-    name: str,
-    meaning: str,
-    serving: list[ServedVersion],
-    value: Callable[[ServedVersion], statistics.Histogram],
-) -> HistogramMetricFamily:
-    family = HistogramMetricFamily(f"translation_{name}", meaning, labels=_VERSION)
-    for model in serving:
-        histogram = value(model)
-        bounds = [*(str(bound) for bound in histogram.bounds), "+Inf"]
-        buckets = list(zip(bounds, histogram.cumulative(), strict=True))
-        family.add_metric(_labels(model), buckets, histogram.sum)
     return family
 
 

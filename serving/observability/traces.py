@@ -2,11 +2,11 @@
 
 import os
 import time
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from google.rpc.code_pb2 import Code
 
+from keras_transformer.libraries import LibraryError, check_installed
 from serving.api.context import CallContext
 
 if TYPE_CHECKING:
@@ -92,14 +92,10 @@ def traces() -> Traces | None:
     for name in PROTOCOLS:
         if os.environ.get(name, "grpc") != "grpc":
             raise TracesError(f"{name} must be grpc, the only supported protocol; got {os.environ[name]}")
-    missing = [
-        name for name in NEEDED if find_spec(name.partition(".")[0]) is None or find_spec(name) is None
-    ]
-    if missing:
-        raise TracesError(
-            f"the environment configures traces, which need {' and '.join(missing)}; "
-            f"install the package from its clone with its extra `traces`, or set {EXPORTER}=none"
-        )
+    try:
+        check_installed(NEEDED, "sending traces", "traces", f", or set {EXPORTER}=none")
+    except LibraryError as error:
+        raise TracesError(str(error)) from error
     return _open()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from export.artifact.checksums import TooManyEntriesError, entries, open_regular
-from export.artifact.manifest import VersionError, looks_exported, open_version
+from export.artifact.manifest import VersionError, looks_exported, open_version, read_manifest
 from serving.registry.registry import Registry
 from serving.registry.served_version import EngineSettings, ModelError, ServedVersion, load_model
 from serving.registry.trial import TrialKilledError, reason, try_version
@@ -17,7 +17,7 @@ _logger = logging.getLogger(__name__)
 PIN = "default"  # NAME/default holds the number of the version that should be the default
 PIN_BYTES = 64  # that are read of it
 NUMBERS = 2**64  # versions are below it, as the wire has 64 bits
-NO_MODEL = (  # why an entry of the root holds no versions: a file, gone by now, not ours, a link to itself
+NO_MODEL = (  # why an entry is no model or no pin: a file, gone by now, not ours, a link to itself
     errno.ENOTDIR,
     errno.ENOENT,
     errno.EACCES,
@@ -84,8 +84,8 @@ def scan(root: Path) -> Scan:
             for path in sorted(folder.iterdir()):
                 if is_number(path.name) and path.is_dir():
                     result.versions.append(VersionLocation(path, folder.name, int(path.name)))
-                elif path.name == PIN and path.is_file():
-                    result.pins[folder.name] = _text(path)
+                elif path.name == PIN:
+                    result.pins[folder.name] = _pin(path)
                 elif _counts(path.name) and path.is_dir():
                     result.problems.append(_too_large(f"{folder.name}/{path.name}"))
         except OSError as error:
@@ -122,6 +122,7 @@ def open_checked(location: VersionLocation, settings: EngineSettings) -> ServedV
         The model, or why the version is refused, in a line that everyone may read.
     """
     try:
+        read_manifest(location.directory)  # a trial takes longer, and delays the versions behind it
         passed = try_version(location.directory, settings)
         version = open_version(location.directory)
         if version.manifest.digest != passed:
@@ -205,6 +206,12 @@ def _files(directory: Path) -> Iterator[tuple[str, int, int, int]]:
             yield entry.path, 0, 0, 0
 
 
-def _text(path: Path) -> str:
-    with open_regular(path) as file:
-        return file.read(PIN_BYTES).decode(errors="replace").strip()
+def _pin(path: Path) -> str:
+    """Return the content of a pin file, or why it has none."""
+    try:
+        with open_regular(path) as file:
+            return file.read(PIN_BYTES).decode(errors="replace").strip()
+    except OSError as error:
+        if error.errno not in (None, *NO_MODEL):  # it may be readable the next time
+            raise
+        return error.strerror or str(error)

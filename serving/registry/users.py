@@ -20,6 +20,9 @@ class Users:
         if not self._count:
             self._gone.set()
 
+    def __bool__(self) -> bool:
+        return self._count > 0
+
     async def gone(self) -> None:
         """Wait until there is no user."""
         await self._gone.wait()

@@ -139,20 +139,22 @@ class Weights(_message.Message):
     def __init__(self, shape: _Optional[_Iterable[int]] = ..., values: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Options(_message.Message):
-    __slots__ = ("model", "version", "max_output_tokens", "priority", "scores", "alignment")
+    __slots__ = ("model", "version", "max_output_tokens", "priority", "scores", "alignment", "target_language")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     SCORES_FIELD_NUMBER: _ClassVar[int]
     ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     model: str
     version: int
     max_output_tokens: int
     priority: Priority
     scores: bool
     alignment: bool
-    def __init__(self, model: _Optional[str] = ..., version: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., priority: _Optional[_Union[Priority, str]] = ..., scores: _Optional[bool] = ..., alignment: _Optional[bool] = ...) -> None: ...
+    target_language: str
+    def __init__(self, model: _Optional[str] = ..., version: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., priority: _Optional[_Union[Priority, str]] = ..., scores: _Optional[bool] = ..., alignment: _Optional[bool] = ..., target_language: _Optional[str] = ...) -> None: ...
 
 class Translation(_message.Message):
     __slots__ = ("text", "finish_reason", "tokens", "score", "alignment", "model", "version", "usage", "source_tokens")
@@ -227,7 +229,7 @@ class Model(_message.Message):
     def __init__(self, name: _Optional[str] = ..., versions: _Optional[_Iterable[_Union[ModelVersion, _Mapping]]] = ..., default_version: _Optional[int] = ...) -> None: ...
 
 class ModelVersion(_message.Message):
-    __slots__ = ("version", "state", "reason", "source_language", "target_language", "precision", "part_tokens")
+    __slots__ = ("version", "state", "reason", "source_language", "target_language", "precision", "part_tokens", "target_languages")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
@@ -235,6 +237,7 @@ class ModelVersion(_message.Message):
     TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     PART_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGES_FIELD_NUMBER: _ClassVar[int]
     version: int
     state: State
     reason: str
@@ -242,7 +245,8 @@ class ModelVersion(_message.Message):
     target_language: str
     precision: str
     part_tokens: int
-    def __init__(self, version: _Optional[int] = ..., state: _Optional[_Union[State, str]] = ..., reason: _Optional[str] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., precision: _Optional[str] = ..., part_tokens: _Optional[int] = ...) -> None: ...
+    target_languages: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, version: _Optional[int] = ..., state: _Optional[_Union[State, str]] = ..., reason: _Optional[str] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., precision: _Optional[str] = ..., part_tokens: _Optional[int] = ..., target_languages: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Limits(_message.Message):
     __slots__ = ("characters", "tokens", "segments", "message_bytes")

@@ -5,7 +5,8 @@ import {byId, element} from "./dom.js";
 const select = byId("model"), names = new Intl.DisplayNames(["en"], {type: "language"});
 let choices = [];
 
-// The chosen version, or undefined: {name, version, isDefault, source, target, precision, corpus, examples}.
+// The chosen version, or undefined: {name, version, isDefault, source, target, targets, precision, corpus, examples}.
+// A model of several target languages is a choice for each of them.
 export const chosen = () => choices[select.value];
 
 export function language(code) {
@@ -22,11 +23,13 @@ export function show(models) {
   choices = models.flatMap(model => model.versions
     .filter(({state}) => state === "serving")
     .map(version => ({...version, name: model.name, isDefault: version.version === model.default}))
-    .sort((one, other) => other.isDefault - one.isDefault || other.version - one.version));
+    .sort((one, other) => other.isDefault - one.isDefault || other.version - one.version)
+    .flatMap(version => version.targets.length
+      ? version.targets.map(target => ({...version, target})) : [version]));
   select.replaceChildren(...choices.map((choice, index) => element("option", title(choice), {value: index})));
   select.disabled = choices.length < 2;
-  const same = choices.findIndex(({name, version, isDefault}) => before && name === before.name
-    && (isDefault ? before.isDefault : version === before.version));
+  const same = choices.findIndex(({name, version, isDefault, target}) => before
+    && name === before.name && target === before.target && (isDefault ? before.isDefault : version === before.version));
   if (choices.length) select.value = Math.max(0, same);
   describe();
 }
@@ -40,7 +43,9 @@ export function choose(name) {
 }
 
 // The fields of a request. A default version is requested by its model alone: another may have become the default.
-export const fieldsOf = ({name, version, isDefault}) => isDefault ? {model: name} : {model: name, version};
+export const fieldsOf = ({name, version, isDefault, target, targets}) => ({
+  model: name, ...(isDefault ? {} : {version}), ...(targets.length ? {target} : {}),
+});
 
 export const onChange = action => select.addEventListener("change", () => {
   describe();
@@ -54,7 +59,8 @@ function describe() {
     : "No model is served at present.";
 }
 
-function title({source, target, name, version, isDefault}) {
-  const pair = source && target ? `${language(source)} to ${language(target)} · ` : "";
+function title({source, target, targets, name, version, isDefault}) {
+  const from = source && `${language(source)} `;
+  const pair = target && (source || targets.length) ? `${from}to ${language(target)} · ` : "";
   return `${pair}${name}${isDefault ? "" : `, version ${version}`}`;
 }

@@ -40,7 +40,8 @@ async function translate() {
     }, signal, notify);
     view.complete(done);
     history.add({text, translation: done.translatedText, model: done.model});
-    attention = new AttentionRequest({q: text, model: done.model, version: done.version}, signal);
+    const version = {...modelChoice.fieldsOf(model), model: done.model, version: done.version};
+    attention = new AttentionRequest({q: text, ...version}, signal);
     attentionPanel.use(attention);
     wordAttention.invite();
     if (done.version !== model.version && model.isDefault) await loadModels(signal);  // another became the default

@@ -20,6 +20,7 @@ PEERS = {  # that `make bench-env` adds
     "layers": {"kerashub": "keras-hub"},
     "training": {"pytorch": "torch"},
     "decoding": {"kerashub": "keras-hub", "hf": "transformers"},
+    "imported": {"transformers": "transformers", "ctranslate2_int8": "transformers"},
 }
 
 

@@ -13,9 +13,9 @@ import pytest
 from export.artifact.manifest import open_version
 from export.export_request import ExportRequest
 from export.exporter import ExportError, export_version
-from export.formats.format import LibraryError
 from export.golden_sentences import Chosen
 from keras_transformer import TranslationModel
+from keras_transformer.libraries import LibraryError
 from keras_transformer.models.network import Network
 from tests.support import fork_server
 from tests.support.versions.small_model import ORIGIN, SENTENCES, exported, small_model

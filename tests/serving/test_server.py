@@ -20,6 +20,7 @@ from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.support.serving.echo import Echo, echo, given_up, run, served, until
+from tests.support.serving.unfinished_messages import HEALTH, REFLECTION
 
 SERVING, NOT_SERVING = (
     health_pb2.HealthCheckResponse.SERVING,
@@ -212,6 +213,23 @@ def test_a_client_that_knows_nothing_finds_the_contract_by_reflection() -> None:
             assert FileDescriptorProto.FromString(content).name == "serving/v1/translation.proto"
 
     run(scenario)
+
+
+@pytest.mark.parametrize("path", [HEALTH, f"{HEALTH[:-5]}Watch", REFLECTION])
+@pytest.mark.parametrize("content", [b"\xff\xff", b"\x0a\x05ab", b"\x0a\x02\xc3\x28"])
+def test_a_damaged_message_to_health_or_reflection_is_refused_and_not_logged(
+    path: str, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with served() as channel:
+            call = channel.stream_stream(path)(iter([content]))
+            assert await refused(call.read(), grpc.StatusCode.INVALID_ARGUMENT) == (
+                "the message cannot be parsed. Send this method's request."
+            )
+            assert await health(channel) == SERVING
+
+    run(scenario)
+    assert not caplog.records
 
 
 def test_health_is_answered_while_everything_is_full() -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import ctranslate2
 
+from export.formats.format import VersionFiles
 from keras_transformer.inference.answer import Answer
-from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
-from keras_transformer.text.tokenizer import Tokenizer
 
 BATCH_TOKENS = 2048  # of source
 
@@ -16,21 +15,12 @@ BATCH_TOKENS = 2048  # of source
 class CTranslate2Runtime:
     """Decodes greedily within the length limits. CTranslate2 takes pieces, which the tokenizer has."""
 
-    name = "ctranslate2"
-
-    def __init__(
-        self,
-        directory: Path,
-        tokenizer: Tokenizer,
-        max_length: int,
-        threads: int = 1,
-        limit: AnswerLimit = ANSWER_LIMIT,
-    ) -> None:
+    def __init__(self, directory: Path, version: VersionFiles) -> None:
         self._translator = ctranslate2.Translator(
-            str(directory), compute_type="float32", inter_threads=1, intra_threads=threads
+            str(directory), compute_type="float32", inter_threads=1, intra_threads=version.cores
         )
-        self._tokenizer = tokenizer
-        self._max_length, self._limit = max_length, limit
+        tokenizer = self._tokenizer = version.tokenizer
+        self._max_length, self._limit = version.max_length, version.limit
         pieces = tokenizer.pieces_target(range(tokenizer.target_size))
         self._ids = {piece: number for number, piece in enumerate(pieces)}
 

@@ -40,6 +40,5 @@ class SchedulerOnnx(Decoder):
         workers: int = 1,
         limit: AnswerLimit = ANSWER_LIMIT,
     ) -> None:
-        self.name = f"onnx/scheduler {precision}"
         make_backend = open_backend(directory, precision, start_id)
         super().__init__(make_backend, end_id, max_length, workers, limit=limit)

@@ -16,8 +16,6 @@ BATCH_BYTES = 2048  # of text
 class TextOnnx:
     """Translates texts; the tokenizer is in the file."""
 
-    name = "onnx/text"
-
     def __init__(self, path: Path) -> None:
         options = session_options()
         options.register_custom_ops_library(get_library_path())

@@ -14,8 +14,6 @@ BATCH_TOKENS = 512  # of source, padding included: more rows at once bring littl
 class TranslateOnnx:
     """Translates each batch in one call: the loop is in the file."""
 
-    name = "onnx/translate"
-
     def __init__(self, path: Path, threads: int = 1, batch_tokens: int = BATCH_TOKENS) -> None:
         self._session = onnxruntime.InferenceSession(
             path, session_options(threads), providers=["CPUExecutionProvider"]

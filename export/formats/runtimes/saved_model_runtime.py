@@ -18,8 +18,6 @@ BATCH_BYTES = 4 * BATCH_TOKENS
 class SavedModelRuntime:
     """Translates token ids, or texts, with the signatures of a SavedModel."""
 
-    name = "saved_model"
-
     def __init__(self, directory: Path) -> None:
         self._loaded = tf.saved_model.load(str(directory))
         self._end_id, self._longest = int(self._loaded.end_id), int(self._loaded.max_length)

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
@@ -82,10 +83,10 @@ def test_json_is_one_object_with_the_same(files: Path, capsys: pytest.CaptureFix
         "system": "ours.txt",
         "sentences": 4,
         "exact": 2,
-        "scores": [each.as_dict() for each in score(OURS, REFERENCES, lowercase=True, tokenize="none")],
+        "scores": [asdict(each) for each in score(OURS, REFERENCES, lowercase=True, tokenize="none")],
         "other": "theirs.txt",
         "comparison": [
-            each.as_dict() for each in compare(OURS, THEIRS, REFERENCES, lowercase=True, tokenize="none")
+            asdict(each) for each in compare(OURS, THEIRS, REFERENCES, lowercase=True, tokenize="none")
         ],
     }
     assert err == "worst sentences: worst.html\n"
@@ -131,8 +132,8 @@ def test_a_model_translates_what_is_scored(models: Path, capsys: pytest.CaptureF
     found = json.loads(out)
     texts, references = (path.read_text("utf-8").splitlines() for path in (source, reference))
     ours, theirs = (TranslationModel.load(path).translate(texts) for path in (one, run))
-    assert found["scores"] == [each.as_dict() for each in score(ours, references)]
-    assert found["comparison"] == [each.as_dict() for each in compare(ours, theirs, references)]
+    assert found["scores"] == [asdict(each) for each in score(ours, references)]
+    assert found["comparison"] == [asdict(each) for each in compare(ours, theirs, references)]
     assert (found["system"], found["other"], found["sentences"]) == (str(one), str(run), 8)
     assert err.count("translating 8 sentences\n") == 2
     assert page.is_file()
@@ -169,7 +170,7 @@ def test_gzipped_files_and_standard_input(files: Path) -> None:
         capture_output=True,
         timeout=120,
     )
-    assert json.loads(done.stdout)["scores"] == [each.as_dict() for each in score(OURS, REFERENCES)]
+    assert json.loads(done.stdout)["scores"] == [asdict(each) for each in score(OURS, REFERENCES)]
     assert done.stderr == b""
 
 
@@ -266,10 +267,13 @@ def test_what_can_be_mended_is_told_with_exit_status_1(
             ["--translations", "t", "--reference", "r", "--compare", "o.keras"],
             "--source is needed: it is what o",
         ),
-        (["--translations", "t", "--reference", "r", "--beam", "5"], "--beam and --length-penalty say how a"),
+        (
+            ["--translations", "t", "--reference", "r", "--beam", "5"],
+            "--length-penalty and --target-language",
+        ),
         (
             ["--translations", "t", "--reference", "r", "--compare", "o", "--length-penalty", "0.6"],
-            "MODEL searches: here is none, leave them out",
+            "a MODEL translates: here is none, leave them out",
         ),
         (["--translations", "-", "--reference", "-"], "standard input (-) can be read as one file only"),
         (["--translations", "t", "--source", "s", "--reference", "-"], "it cannot be standard input here"),

@@ -93,3 +93,19 @@ def test_a_missing_target_language_is_refused_with_the_list(
     assert capsys.readouterr().out == by_option
     assert main([*translate, "--scores"]) == 0
     assert capsys.readouterr().out.endswith(by_option)
+
+
+def test_evaluate_names_the_target_language(
+    several: Path, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = [(text, said) for text, said in expected("languages").items() if text.startswith(">>deu<< ")]
+    (tmp_path / "source").write_text("".join(f"{text[8:]}\n" for text, _ in pairs), encoding="utf-8")
+    (tmp_path / "reference").write_text("".join(f"{said}\n" for _, said in pairs), encoding="utf-8")
+    files = ["--source", str(tmp_path / "source"), "--reference", str(tmp_path / "reference")]
+    assert main(["evaluate", str(several), *files]) == 1
+    assert "needs a target language: one of fra, deu, eng" in capsys.readouterr().err
+    assert main(["evaluate", str(run), *files, "--target-language", "deu"]) == 1
+    assert "translates into one language alone" in capsys.readouterr().err
+    compared = ["--compare", str(run), "--target-language", "deu", "--json"]
+    assert main(["evaluate", str(several), *files, *compared]) == 0
+    assert json.loads(capsys.readouterr().out)["exact"] == len(pairs)

@@ -16,6 +16,7 @@ from keras_transformer.cli import main
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.training.history import best
 
+FILE, SHOWN = "a\x1b[2J\n.tsv", r"a\u001b[2J\n.tsv"
 RECIPE = ["--batch-tokens", "512", "--max-tokens", "64", "--vocabulary-size", "400", "--precision", "float32",
           "--steps", "4", "--warmup-steps", "1", "--validate-every", "2"]  # fmt: skip
 
@@ -25,8 +26,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four steps on 300 pairs, one of them twice."""
     directory = tmp_path_factory.mktemp("trained")
     pairs = list(phrasebook("fr-en", "train", 300))
-    (directory / "a.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in [*pairs, pairs[0]]), "utf-8")
-    corpus = ["--pairs", str(directory / "a.tsv"), "--source-lang", "fr", "--target-lang", "en"]
+    (directory / FILE).write_text("".join(f"{s}\t{t}\n" for s, t in [*pairs, pairs[0]]), "utf-8")
+    corpus = ["--pairs", str(directory / FILE), "--source-lang", "fr", "--target-lang", "en"]
     assert main(["train", *corpus, "--run", str(directory / "run"), *RECIPE]) == 0
     return directory / "run"
 
@@ -68,7 +69,7 @@ def test_of_a_finished_run_it_tells_everything(run: Path, capsys: pytest.Capture
     kept = best(json.loads((run / "history.json").read_bytes()))
     assert (found["kind"], found["state"], found["step"]) == ("run", "finished", 4)
     assert found["languages"] == {"source": "fr", "target": "en"}
-    assert found["domain"] == "a.tsv"  # not where it lies
+    assert found["domain"] == SHOWN  # not where it lies
     assert found["pairs"] == {"read": 301, "kept": 300}
     assert found["network"].items() >= model.network.as_dict().items()
     assert found["network"]["preset"] == "tiny"
@@ -92,7 +93,7 @@ def test_for_people_it_says_it_in_words(run: Path, capsys: pytest.CaptureFixture
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"{run}: a run, finished, at step 4 of 4"
     assert lines[1] == "  languages    fr to en"
-    assert lines[2] == "  domain       a.tsv; 300 pairs kept of 301"
+    assert lines[2] == f"  domain       {SHOWN}; 300 pairs kept of 301"
     assert lines[3] == (
         "  network      tiny: 4 + 4 layers, width 128, inner 256, 4 heads, "
         f"{found['network']['parameters']:,} parameters"

@@ -5,6 +5,7 @@ import math
 import random
 import subprocess
 import sys
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
@@ -223,5 +224,5 @@ def test_what_does_not_pair_up_is_refused(function) -> None:  # type: ignore[no-
 
 
 def test_a_score_is_plain_json() -> None:
-    first = json.loads(json.dumps(score(["a b c d e"], ["a b c d f"])[0].as_dict()))
+    first = json.loads(json.dumps(asdict(score(["a b c d e"], ["a b c d f"])[0])))
     assert list(first) == ["name", "value", "signature", "low", "high"]

@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 import sys
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
@@ -104,5 +105,5 @@ def test_what_does_not_pair_up_is_refused() -> None:
 
 
 def test_a_comparison_is_plain_json() -> None:
-    first = json.loads(json.dumps(compare(["a b"], ["a c"], ["a b"])[0].as_dict()))
+    first = json.loads(json.dumps(asdict(compare(["a b"], ["a c"], ["a b"])[0])))
     assert list(first) == ["name", "ours", "other", "p", "signature"]

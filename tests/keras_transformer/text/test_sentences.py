@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.phrasebook import phrasebook
-from keras_transformer.text.sentences import Lengths, Parts, divided, sentence_gaps
+from keras_transformer.text.sentences import Lengths, Parts, sentence_gaps
 from keras_transformer.text.tokenizer import Tokenizer
 
 APART = Lengths(whole=0, longest=10**6)
@@ -146,7 +146,7 @@ PARAGRAPHS = "  Bonjour. Ça va ?\n\n\t\nOui, merci.  Et toi ?\r\n"
 
 
 def test_the_lines_of_a_text_are_divided_one_by_one_and_joined_as_they_were() -> None:
-    parts = divided(PARAGRAPHS, len, LENGTHS)
+    parts = Parts.of(PARAGRAPHS, len, LENGTHS)
     assert parts.texts == ["Bonjour.", "Ça va ?", "Oui, merci.", "Et toi ?"]
     assert parts.gaps == ["  ", " ", "\n\n\t\n", "  ", "\r\n"]
     assert parts.joined(parts.texts) == PARAGRAPHS
@@ -155,7 +155,7 @@ def test_the_lines_of_a_text_are_divided_one_by_one_and_joined_as_they_were() ->
 
 @given(st.text(alphabet="ab日。.?! \n\r\t😀", max_size=60))
 def test_a_text_that_is_translated_into_itself_stays(text: str) -> None:
-    parts = divided(text, len, LENGTHS)
+    parts = Parts.of(text, len, LENGTHS)
     assert parts.joined(parts.texts) == text
     whole = [parts.begun(parts.texts[:some]) for some in range(1, len(parts.texts) + 1)]
     assert all(text.startswith(each) for each in whole)

@@ -91,4 +91,5 @@ def test_it_comes_back_from_the_config_of_an_earlier_version(name: str, steps: d
         "warmup_steps": 10,
         "gradient_accumulation_steps": 2,
         **steps,
+        **({"extended_at": 0} if steps else {}),
     }

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from keras_transformer.evaluation.scores import score, sentence_chrf
 from keras_transformer.evaluation.significance import compare
-from keras_transformer.viz.worst_sentences import MAX_LENGTH, ScoredSentence, page, worst, write
+from keras_transformer.viz.worst_sentences import MAX_LENGTH, ScoredSentence, page, worst
 
 SOURCES = ["Le chat dort.", "Je suis étudiant.", "Merci.", "Il pleut."]
 REFERENCES = ["The cat sleeps.", "I am a student.", "Thanks.", "It is raining."]
@@ -211,25 +210,6 @@ def test_of_an_endless_line_the_beginning_is_shown() -> None:
 
 def test_nothing_is_called_so() -> None:
     assert "<i>nothing</i>" in page(None, ["a"], [""])
-
-
-def test_a_page_is_written_whole_over_an_older_one(tmp_path: Path) -> None:
-    path = tmp_path / "worst.html"
-    path.write_text("old")
-    content = page(SOURCES, REFERENCES, OURS)
-    write(path, content)
-    assert path.read_bytes() == content.encode()
-    assert [each.name for each in tmp_path.iterdir()] == ["worst.html"]
-
-
-def test_what_cannot_be_written_leaves_the_older_one(tmp_path: Path) -> None:
-    path = tmp_path / "worst.html"
-    path.write_text("old")
-    with pytest.raises(UnicodeEncodeError):
-        write(path, "\ud800")
-    assert path.read_text() == "old"
-    with pytest.raises(FileNotFoundError):
-        write(tmp_path / "no" / "worst.html", "new")
 
 
 def test_what_does_not_pair_up_is_refused() -> None:

@@ -14,6 +14,7 @@ from serving.errors import RETRY_AFTER
 from serving.v1 import translation_pb2 as wire
 from tests.support.serving.calls import ask, refused, refused_for
 from tests.support.serving.echo import UNSPEAKABLE, Echo, echo, given_up, run, stub, tokenizer, until
+from tests.support.serving.http_site import both, told
 
 
 def test_a_priority_that_does_not_exist_is_wrong() -> None:
@@ -58,16 +59,46 @@ def test_overload_is_told_with_when_to_come_again() -> None:
             )
             assert "1 requests are waiting; the limit is 2" in message
             assert detail.retry_delay.ToTimedelta().total_seconds() == RETRY_AFTER
-            segments = asyncio.ensure_future(
-                service.BatchTranslate(wire.BatchTranslateRequest(texts=["e", "f"]))
-            )
+            calls.append(asyncio.ensure_future(service.Translate(ask("c"))))
             await until(lambda: model.engine.waiting == 2)
+            batch = await service.BatchTranslate(wire.BatchTranslateRequest(texts=["d", "e"]))
+            for segment in batch.segments:
+                assert segment.error.code == StatusCode.RESOURCE_EXHAUSTED.value[0]
+                assert segment.error.retry_after == RETRY_AFTER
             runtime.allow(100)
-            assert [(await call).translation.text for call in calls] == ["a", "b"]
-            one, other = (await segments).segments
-            assert one.translation.text == "e"
-            assert other.error.code == StatusCode.RESOURCE_EXHAUSTED.value[0]
-            assert other.error.retry_after == RETRY_AFTER
+            assert [(await call).translation.text for call in calls] == ["a", "b", "c"]
+
+    run(scenario)
+
+
+FULL = ["Merci. " * 19 + "Merci.", *["Bonjour. " * 4 + "Bonjour."] * 7, "Où est la gare ?"]
+
+
+def test_a_list_that_fills_the_queue_by_itself_is_answered_whole() -> None:
+    async def scenario() -> None:
+        async with both(echo("fr-en", waiting=20)) as (service, http):
+            batch = await service.BatchTranslate(wire.BatchTranslateRequest(texts=FULL))
+            assert [segment.translation.text for segment in batch.segments] == FULL
+            status, answer = await told(http.post("/translate", json={"q": FULL}))
+            assert (status, answer["translatedText"]) == (200, FULL)
+
+    run(scenario)
+
+
+def test_the_texts_of_a_list_that_wait_for_room_end_with_their_caller() -> None:
+    async def scenario() -> None:
+        runtime = Echo(slots=1, held=True)
+        model = echo(runtime=runtime, waiting=20)
+        async with stub(model) as service:
+            call = service.BatchTranslate(wire.BatchTranslateRequest(texts=FULL))
+            waiter = asyncio.ensure_future(_finished(call))
+            await until(lambda: model.engine.running + model.engine.waiting == 20)
+            call.cancel()
+            await waiter
+            await until(lambda: given_up(model))
+            runtime.allow(100)
+            assert (await service.Translate(ask("b"))).translation.text == "b"
+            assert runtime.steps < 20
 
     run(scenario)
 

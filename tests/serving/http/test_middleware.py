@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import AsyncIterator
 from io import BytesIO
@@ -15,7 +16,7 @@ from serving.http.middleware import HEADERS
 from serving.limits import Limits
 from serving.registry.registry import Registry
 from tests.support.serving.echo import echo, run
-from tests.support.serving.http_site import refused, sent, site, started, told
+from tests.support.serving.http_site import exchanged, refused, sent, site, started, told
 
 EVIL = "<script>alert(1)</script>"
 POST = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -198,6 +199,7 @@ def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nExpect: %s\r\n\r\n" % EVIL.encode(), 417),
         (b"GET /nothing HTTP/1.1\r\nHost: localhost\r\nExpect: %s\r\n\r\n" % EVIL.encode(), 417),
         (b"GET / HTTP/2.0\r\nHost: localhost\r\n\r\n", 505),
+        (b"GET / HTTP/0.9\r\nHost: localhost\r\n\r\n", 505),
         (POST.replace(b"1.1", b"1.0") + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 200),
         (b"\0\r\n\r\n", 400),
@@ -211,6 +213,31 @@ def test_what_http_11_does_not_have_is_refused_and_no_answer_tells_versions_or_r
             found, headers, body = await sent(http, content)
             assert (found, headers["server"]) == (status, "keras-transformer")
             assert EVIL.encode() not in body
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("garbage", [b"\0\x01\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\r\nrubbish\r\n\r\n"])
+def test_malformed_bytes_behind_requests_are_refused_after_their_answers(garbage: bytes) -> None:
+    body = b'{"q": "Bonjour."}'
+    requests = POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    requests += b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    async def scenario() -> None:
+        async with site() as http:
+            answers = await exchanged(http, requests + garbage)
+            assert re.findall(rb"HTTP/1.[01] (\d+)", answers) == [b"200", b"200", b"400"]
+            assert b'"translatedText": "Bonjour."' in answers
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("version", [b"2.0", b"0.9"])
+def test_a_refused_version_of_http_is_answered_in_one_that_exists(version: bytes) -> None:
+    async def scenario() -> None:
+        async with site() as http:
+            answer = await exchanged(http, b"GET / HTTP/%s\r\nHost: localhost\r\n\r\n" % version)
+            assert answer.startswith(b"HTTP/1.1 505 ")
 
     run(scenario)
 

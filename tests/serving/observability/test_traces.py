@@ -160,7 +160,7 @@ def test_an_exporter_named_none_is_none_whatever_the_endpoint(monkeypatch: pytes
 def test_an_environment_without_the_extra_is_told_which_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "otlp")
     monkeypatch.setattr("serving.observability.traces.NEEDED", ("opentelemetry_missing.sdk",))
-    with pytest.raises(TracesError, match=r"need opentelemetry_missing\.sdk; .* its extra `traces`, or set"):
+    with pytest.raises(TracesError, match=r"needs opentelemetry_missing\.sdk, .* its extra `traces`, or set"):
         traces()
 
 

@@ -142,6 +142,21 @@ def test_a_version_whose_files_change_while_it_is_opened_is_refused(
     )
 
 
+def test_empty_versions_need_no_trial_so_that_hundreds_of_them_delay_no_other(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trial takes a twentieth of a second at least."""
+    from serving.registry import discovery
+
+    for number in range(2, 402):
+        (root / f"fr-en/{number}").mkdir()
+    tried: list[Path] = []
+    monkeypatch.setattr(discovery, "try_version", lambda directory, settings: tried.append(directory))
+    reasons = [open_checked(place, SETTINGS) for place in find_versions(root)]
+    assert tried == [root / "fr-en/1"]
+    assert {str(why).partition(";")[0] for why in reasons[1:]} == {"manifest.json: it is missing"}
+
+
 def test_a_trial_ends_with_its_server(root: Path) -> None:
     hostile.loops(root / "fr-en/1")
     with process(root, "--port", 0) as server:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,19 @@ def test_a_volume_of_kubernetes_is_a_root_whose_versions_change_with_its_data(
     run(scenario)
 
 
+#: Pins, the version that is the default with them, and what the log says of it.
+PINS: tuple[tuple[Callable[[Path], object], int, str | None], ...] = (
+    (lambda pin: pin.write_text("2"), 2, None),
+    (lambda pin: pin.write_text("two"), 2, "must be the number of a version; got 'two'; the default is 2"),
+    (os.mkfifo, 2, "got 'it must be a file, and is neither file nor directory'; the default is 2"),
+    (Path.mkdir, 2, "got 'it must be a file, and is a directory'; the default is 2"),
+    (lambda pin: pin.symlink_to(pin), 2, "got 'Too many levels of symbolic links'; the default is 2"),
+    (lambda pin: pin.symlink_to("gone"), 2, "got 'No such file or directory'; the default is 2"),
+    (lambda pin: pin.write_text("7"), 3, "names version 7, which does not serve; the default is 3"),
+    (lambda pin: None, 3, None),
+)
+
+
 def test_a_pin_is_the_default_and_without_it_the_highest_is(
     root: Path, another: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -96,20 +110,17 @@ def test_a_pin_is_the_default_and_without_it_the_highest_is(
             put(another, root / "fr-en/3")
             await versions.update()
             assert default(models) == 1
-            for content, expected, told in (
-                ("2", 2, None),
-                ("two", 2, "fr-en/default must be the number of a version; got 'two'; the default is 2"),
-                ("7", 3, "fr-en/default names version 7, which does not serve; the default is 3"),
-                (None, 3, None),
-            ):
+            for make, expected, told in PINS:
                 caplog.clear()
-                pin.unlink()
-                if content is not None:
-                    pin.write_text(content)
+                (pin.rmdir if pin.is_dir() else pin.unlink)()
+                make(pin)
                 for _ in range(2):
                     await versions.update()
                 assert default(models) == expected
-                assert [each.getMessage() for each in caplog.records] == ([told] if told else [])
+                logged = [each.getMessage() for each in caplog.records]
+                assert [
+                    text.startswith("fr-en/default ") and text.endswith(str(told)) for text in logged
+                ] == ([True] if told else [])
 
     run(scenario)
 

@@ -74,6 +74,18 @@ async def events(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, A
         yield kind[7:-1], json.loads(data[6:])
 
 
+async def exchanged(session: aiohttp.ClientSession, content: bytes) -> bytes:
+    """Bytes as they are. -> all that is answered before the server closes the connection."""
+    url = session._base_url
+    assert url is not None
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    try:
+        writer.write(content)
+        return await reader.read()
+    finally:
+        writer.close()
+
+
 async def sent(session: aiohttp.ClientSession, content: bytes) -> tuple[int, dict[str, str], bytes]:
     """Bytes as they are. -> status, headers, body of the first answer."""
     url = session._base_url

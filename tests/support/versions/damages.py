@@ -217,6 +217,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
             f"got 'fr\\x1b[2J'; {AGAIN}"
         ],
     ),
+    "a corpus that no terminal shows": (
+        changed("quality", "corpus", to="books\n\x1b[2J"),
+        [f"manifest.json: quality: corpus must be one printable line; got 'books\\n\\x1b[2J'; {AGAIN}"],
+    ),
     "half a character": (
         as_bytes(lambda content: content.replace(b'"fr"', b'"fr\\ud83d"', 1)),
         ["manifest.json: it is no JSON: 'utf-8' codec can't encode character '\\ud83d'"],

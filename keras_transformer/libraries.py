@@ -1,0 +1,43 @@
+"""Libraries: which of them are installed, and what to do where one is missing."""
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+
+from keras_transformer import __version__
+
+
+class LibraryError(RuntimeError):
+    """A library that is not installed, and what to do."""
+
+
+def installed(library: str) -> bool:
+    """Return whether a library, or a module inside one, could be imported."""
+    return find_spec(library.partition(".")[0]) is not None and find_spec(library) is not None
+
+
+def check_installed(libraries: Iterable[str], purpose: str, extra: str, otherwise: str = "") -> None:
+    """Check libraries before any of them is imported.
+
+    Args:
+        libraries: Their names.
+        purpose: What needs them.
+        extra: The extra of this package that has them.
+        otherwise: What to do without them.
+
+    Raises:
+        LibraryError: Libraries are missing; all of them are named.
+    """
+    missing = [library for library in libraries if not installed(library)]
+    if missing:
+        raise LibraryError(
+            f"{purpose} needs {' and '.join(missing)}, which this environment has not: "
+            f"install the package from its clone with its extra `{extra}`{otherwise}"
+        )
+
+
+def versions_of(libraries: Iterable[str]) -> dict[str, str]:
+    """Return the versions of this package and of those libraries that are installed."""
+    from importlib.metadata import distributions  # noqa: PLC0415 (it takes milliseconds)
+
+    found = {distribution.name.lower(): distribution.version for distribution in distributions()}
+    return {"keras_transformer": __version__, **{name: found[name] for name in libraries if name in found}}
