@@ -173,9 +173,10 @@ def _manifest(
 
 
 def _with_card(manifest: Manifest, card: str, directory: Path) -> Manifest:
-    """Write the model card, and return the manifest with its checksum."""
+    """Write the model card, and return the manifest with its checksum and its size."""
     (directory / CARD).write_text(card, "utf-8")
-    return replace(manifest, files={**manifest.files, CARD: Checksum.of(directory / CARD)})
+    files = {**manifest.files, CARD: Checksum.of(directory / CARD)}
+    return replace(manifest, files=files, quality=replace(manifest.quality, bytes=sizes(files)))
 
 
 def _agreed(version: Version, notify: Notify) -> Version:
