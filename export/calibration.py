@@ -89,7 +89,7 @@ class _ObservedBackend(OnnxBackend):
             for output in decoder.get_outputs()
             if output.name.startswith((LOWEST, HIGHEST))
         }
-        super().__init__(None, decoder, *arguments)
+        super().__init__(None, decoder, None, *arguments)
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
         encoded = (self._encoded[tuple(source)] for source in sources)

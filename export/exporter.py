@@ -13,16 +13,7 @@ from export.artifact.checksums import Checksum, checksums
 from export.artifact.golden import Golden, golden_lines
 from export.artifact.layout import CARD, GOLDEN, MANIFEST, TOKENIZER
 from export.artifact.leftovers import making_alone
-from export.artifact.manifest import (
-    FORMAT,
-    Languages,
-    LengthLimits,
-    Manifest,
-    SpecialIds,
-    Version,
-    Vocabulary,
-    open_version,
-)
+from export.artifact.manifest import FORMAT, LengthLimits, Manifest, Version, facts_of, open_version
 from export.artifact.quality_card import Machine, QualityCard, Scored, sizes
 from export.artifact.version_summary import manifest_facts
 from export.export_request import ExportRequest, Origin
@@ -149,10 +140,7 @@ def _manifest(
     return Manifest(
         format=FORMAT,
         created=now,
-        languages=Languages(tokenizer.source_lang, tokenizer.target_lang),
         network=model.network,
-        vocabulary=Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),
-        special_ids=SpecialIds(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id),
         limits=LengthLimits.of(model.network),
         lengths=origin.lengths,
         formats=request.precisions(),
@@ -169,6 +157,7 @@ def _manifest(
             date=now,
         ),
         files=files,
+        **facts_of(tokenizer),
     )
 
 

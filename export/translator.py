@@ -1,13 +1,19 @@
 """Texts in, texts out, through one runtime of a version."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import asdict
+from itertools import islice
+from typing import Any, NamedTuple
 
+from export.artifact.layout import CANDIDATES, ONNX
 from export.artifact.manifest import Version
 from export.formats.format import RuntimeName, VersionFiles
 from export.formats.registry import open_runtime
 from keras_transformer.cores import usable_cores
+from keras_transformer.inference.answer import Answer
 from keras_transformer.libraries import installed
+from keras_transformer.text.division import divided_for
+from keras_transformer.text.sentences import Lengths
 
 
 class Translated(NamedTuple):
@@ -24,21 +30,66 @@ def lightest(version: Version) -> RuntimeName:
     return next((runtime for runtime in runtimes if installed(runtime.library)), runtimes[0])
 
 
-class Translator:
-    """Translates greedily, as the exported model does."""
+class BeamError(ValueError):
+    """A beam that a version cannot search; the message says why, and what to do."""
 
-    def __init__(self, version: Version, name: RuntimeName) -> None:
+
+class Translator:
+    """Translates as the exported model does.
+
+    Args:
+        version: the version.
+        name: one of its runtimes.
+        beam: the width of the search; 1 is greedy.
+        length_penalty: scores are divided by the length of the answer to this power.
+
+    Raises:
+        BeamError: the runtime decodes greedily.
+        LibraryError: the library of the runtime is not installed.
+    """
+
+    def __init__(
+        self, version: Version, name: RuntimeName, beam: int = 1, length_penalty: float = 1.0
+    ) -> None:
+        if beam > 1:
+            _check_beam(version, name)
+        self._beam, self._length_penalty = beam, length_penalty
+        self._lengths = Lengths(**asdict(version.manifest.lengths))
         self._tokenizer = version.tokenizer
         limits = version.manifest.limits
         self._longest = limits.source_tokens
         files = (version.directory, version.tokenizer, self._longest, limits.answer, usable_cores())
-        self._runtime = open_runtime(name, VersionFiles(*files))
+        self._runtime: Any = open_runtime(name, VersionFiles(*files))
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:
         """Translate texts, in the order given. A text of no tokens has an answer of no tokens."""
-        answers = self._runtime.translate_ids(self._tokenizer.encode_source(texts, self._longest))
+        answers = self._answers(self._tokenizer.encode_source(texts, self._longest))
         translations = self._tokenizer.decode_target([answer.ids for answer in answers])
         return [
             Translated(text, len(answer.ids), answer.score)
             for text, answer in zip(translations, answers, strict=True)
         ]
+
+    def translate_divided(self, texts: Sequence[str], target_language: str | None = None) -> list[str]:
+        """Translate texts of any length: each is divided, and its translations are joined again."""
+        whole = [divided_for(self._tokenizer, text, self._lengths, target_language) for text in texts]
+        translated = iter(self.translate([part for parts in whole for part in parts.texts]))
+        return [parts.joined([part.text for part in islice(translated, len(parts.texts))]) for parts in whole]
+
+    def _answers(self, rows: list[list[int]]) -> list[Answer]:
+        if self._beam == 1:
+            greedy: list[Answer] = self._runtime.translate_ids(rows)
+            return greedy
+        found = self._runtime.search(rows, self._beam, self._length_penalty)
+        best = (answers[0] if answers else Answer([], 0.0) for answers in found)
+        return [Answer(ids, sum(probs) / max(1, len(ids)), probs) for ids, _, probs in best]
+
+
+def _check_beam(version: Version, name: RuntimeName) -> None:
+    if name.format != ONNX:
+        reason = f"{name} decodes greedily: export it with --format onnx as well"
+    elif CANDIDATES not in version.manifest.files:
+        reason = f"it has no {CANDIDATES}, as an earlier release exported it: export it again"
+    else:
+        return
+    raise BeamError(f"{version.directory} searches no beam. {reason}, or leave out --beam.")

@@ -157,7 +157,7 @@ class _Staying:
         self._all = self._backend.rows
 
     def step(self) -> StepResult:
-        tokens, log_probs, _ = self._backend.step()
+        tokens, log_probs = self._backend.step()
         return StepResult(tokens[self._going], log_probs[self._going])
 
     def step_alone(self, row: int) -> StepResult:

@@ -1,7 +1,7 @@
 """Golden sentences: answers of the trained model, token by token, that every runtime must give."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 from export.artifact.schema import RecordError, parsed, record
@@ -68,20 +68,17 @@ def check_tokenized(sentences: Sequence[Golden], tokenizer: Tokenizer, max_lengt
     Raises:
         GoldenError: they do not; every sentence is named.
     """
-    problems = list(_otherwise_tokenized(sentences, tokenizer, max_length))
-    if problems:
-        raise GoldenError(problems)
-
-
-def _otherwise_tokenized(sentences: Sequence[Golden], tokenizer: Tokenizer, max_length: int) -> Iterator[str]:
+    problems = []
     encoded = tokenizer.encode_source([sentence.source for sentence in sentences], max_length)
     for number, (sentence, ids) in enumerate(zip(sentences, encoded, strict=True), 1):
         if sentence.source_ids != tuple(ids):
-            yield f", line {number}: source_ids are not what the tokenizer makes of its source"
+            problems.append(f", line {number}: source_ids are not what the tokenizer makes of its source")
         try:
             (target,) = tokenizer.decode_target([sentence.target_ids])
         except ValueError as error:
-            yield f", line {number}: target_ids: {error}"
+            problems.append(f", line {number}: target_ids: {error}")
         else:
             if sentence.target != target:
-                yield f", line {number}: target_ids are not the tokenizer's for its target"
+                problems.append(f", line {number}: target_ids are not the tokenizer's for its target")
+    if problems:
+        raise GoldenError(problems)

@@ -5,4 +5,5 @@ GOLDEN = "golden.jsonl"
 CARD = "README.md"
 TOKENIZER = "tokenizer"
 ONNX = "onnx"
+CANDIDATES = "onnx/candidates.onnx"  # versions of earlier releases are without it, and decode greedily
 CTRANSLATE2 = "ctranslate2"

@@ -198,10 +198,6 @@ class Version:
     tokenizer: Tokenizer
     golden: tuple[Golden, ...]
 
-    def path(self, name: str) -> Path:
-        """Return the path of a file or folder inside."""
-        return self.directory / name
-
 
 def open_version(directory: Path) -> Version:
     """Read and check a version directory.
@@ -275,14 +271,19 @@ def _of_another_format(values: Any) -> str | None:
     return f"{MANIFEST}: there is no format {written}, this program knows {FORMAT}; {AGAIN}"
 
 
+def facts_of(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Return what a manifest says of a tokenizer, by the names of its fields."""
+    return {
+        "languages": Languages(tokenizer.source_lang, tokenizer.target_lang),
+        "vocabulary": Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),
+        "special_ids": SpecialIds(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id),
+    }
+
+
 def _tokenizer(directory: Path, manifest: Manifest) -> Tokenizer:
     try:
         tokenizer = Tokenizer.load(directory / TOKENIZER)
-        actual = {
-            "languages": Languages(tokenizer.source_lang, tokenizer.target_lang),
-            "vocabulary": Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),
-            "special_ids": SpecialIds(tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id),
-        }
+        actual = facts_of(tokenizer)
     except (ValueError, OSError) as error:
         raise VersionError(directory, [f"{TOKENIZER}: {error}"]) from error
     problems = [

@@ -21,7 +21,7 @@ TEXT_LIBRARY = "onnxruntime_extensions"
 def _steps(
     request: "ExportRequest", tokenizer: "Tokenizer", calibration: Sequence[str]
 ) -> Iterator[WriteStep]:
-    yield WriteStep("onnx/encoder.onnx, decoder.onnx", _scheduler)
+    yield WriteStep("onnx/encoder.onnx, decoder.onnx, candidates.onnx", _scheduler)
     if request.quantize == "int8":
         write = partial(_scheduler_int8, tokenizer, calibration)
         yield WriteStep("onnx/encoder.int8.onnx, decoder.int8.onnx", write)

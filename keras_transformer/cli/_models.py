@@ -27,8 +27,8 @@ def check_model(path: Path) -> None:
         raise CommandError(f"{path} does not exist: name a run directory or a .keras file.")
     if looks_exported(path):
         raise CommandError(
-            f"{path} is an exported version, for `translate`, `verify` and `info`: name the run here that "
-            "it was exported from."
+            f"{path} is an exported version, for `translate`, `evaluate`, `verify` and `info`: name the run "
+            "here that it was exported from."
         )
     file = _file(path)
     if path.is_dir() and not file.exists():

@@ -1,4 +1,4 @@
-"""The MODEL of `translate`: that of a run, with all its searches, or an exported version, which is greedy."""
+"""The MODEL of `translate`: a run, or an exported version."""
 
 import argparse
 import os
@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._answers import Form, Translate, answers
 from keras_transformer.cli._interrupts import interruptible
+from keras_transformer.cli._models import search_options
 from keras_transformer.cli._nearby import is_model_file, is_run, is_version, refuse_if_another_is_near
 from keras_transformer.text.division import TargetLanguageError, divided_for
 from keras_transformer.text.sentences import Lengths, Parts
 
 if TYPE_CHECKING:
     from export.artifact.manifest import Version
-    from export.translator import Translated
+    from export.formats.format import RuntimeName
+    from export.translator import Translated, Translator
     from keras_transformer.text.tokenizer import Tokenizer
 
-ONLY_A_RUN = {"beam": 1, "length_penalty": 1.0, "max_tokens": None, "json": False}
+ONLY_A_RUN = {"max_tokens": None, "json": False}
 
 
 class Opened(NamedTuple):
@@ -62,11 +64,10 @@ def _divided(tokenizer: "Tokenizer", lengths: Lengths, target_language: str | No
     Raises:
         CommandError: The model needs another target language, or any.
     """
-    try:
+    with failures(
+        TargetLanguageError, end=" Name it with --target-language, or begin the line with >>CODE<<."
+    ):
         return divided_for(tokenizer, line, lengths, target_language)
-    except TargetLanguageError as error:
-        remedy = "Name it with --target-language, or begin the line with >>CODE<<."
-        raise CommandError(f"{error} {remedy}") from error
 
 
 def opened(arguments: argparse.Namespace) -> Opened:
@@ -101,22 +102,36 @@ def _trained(arguments: argparse.Namespace) -> Opened:
 
 def _exported(arguments: argparse.Namespace) -> Opened:
     """Open a version directory. Only the runtime that translates is loaded."""
-    from export.translator import Translator, lightest
+    refuse_what_only_a_run_can(arguments, "an exported version", "it")
+    version = open_exported(arguments.model)
+    translator, name = open_translator(version, arguments)
+    lengths = Lengths(**asdict(version.manifest.lengths))
+    form = partial(_scored, arguments.length_penalty) if arguments.scores else _text
+    language = arguments.target_language
+    return Opened.of(version.tokenizer, lengths, translator.translate, form, language, f" with {name}")
+
+
+def open_translator(version: "Version", arguments: argparse.Namespace) -> "tuple[Translator, RuntimeName]":
+    """Open the lightest runtime of a version, and return it with its name.
+
+    Raises:
+        CommandError: Its library is not installed, or it cannot search the beam.
+    """
+    from export.translator import BeamError, Translator, lightest
     from keras_transformer.cli._loading import native_logs_held_back
     from keras_transformer.libraries import LibraryError
 
-    refuse_what_only_a_run_can(arguments, "an exported version", "it")
-    version = open_exported(arguments.model)
     name = lightest(version)
     if name.format == "saved_model":
         print("Loading TensorFlow ...", file=sys.stderr, flush=True)
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with failures(LibraryError, end="."), interruptible(), native_logs_held_back():
-        translator = Translator(version, name)
-    lengths = Lengths(**asdict(version.manifest.lengths))
-    form = _scored if arguments.scores else _text
-    language = arguments.target_language
-    return Opened.of(version.tokenizer, lengths, translator.translate, form, language, f" with {name}")
+    with (
+        failures(BeamError),
+        failures(LibraryError, end="."),
+        interruptible(),
+        native_logs_held_back(),
+    ):
+        return Translator(version, name, **search_options(arguments)), name
 
 
 def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str) -> None:
@@ -134,8 +149,8 @@ def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str
     ]
     if given:
         raise CommandError(
-            f"{arguments.model} is {kind}, and translates greedily: leave out "
-            f"{', '.join(given)}, or name the run that {it} was exported from."
+            f"{arguments.model} is {kind}: leave out {', '.join(given)}, or name the run that {it} was "
+            "exported from."
         )
 
 
@@ -144,8 +159,8 @@ def _text(line: Parts, results: "list[Translated]") -> str:
     return line.joined([result.text for result in results])
 
 
-def _scored(line: Parts, results: "list[Translated]") -> str:
+def _scored(penalty: float, line: Parts, results: "list[Translated]") -> str:
     """Return the score of a line, as if its parts were one answer, and its translation."""
     tokens = sum(result.tokens for result in results)
     total = sum(result.score * result.tokens for result in results)
-    return f"{f'{total / tokens:.4f}' if tokens else ''}\t{_text(line, results)}"
+    return f"{f'{total / tokens**penalty:.4f}' if tokens else ''}\t{_text(line, results)}"

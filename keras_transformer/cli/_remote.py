@@ -3,9 +3,8 @@
 import argparse
 import os
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from keras_transformer.cli import CommandError, failures
+from keras_transformer.cli._models import search_options
 from keras_transformer.cli._opened import Opened, refuse_what_only_a_run_can
 from keras_transformer.cli._options import add_files
 from keras_transformer.libraries import LibraryError, check_installed
@@ -30,7 +30,7 @@ ENCRYPTING = {
     "--key": "with grpcs://, the key of the client's certificate",
 }
 OPTIONS = {"--token-file": "file with the bearer token for the server", **ENCRYPTING}
-MAX_BATCHES = 2  # batches under way: the next one arrives while the server translates one
+MAX_BATCHES = 2  # batches under way at the same time: one arrives while the server translates the other
 TIMEOUT = 600.0  # seconds for a batch and its repetitions
 MAX_ATTEMPTS = 8  # of a call that an overloaded server refuses
 SCHEMES = ("grpc", "grpcs")
@@ -113,7 +113,7 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
         raise CommandError(f"{error}.") from error
     except TranslationError as error:
         raise _failure(address, error) from error
-    form = _scored if arguments.scores else _text
+    form = partial(_scored, arguments.length_penalty) if arguments.scores else _text
     with ThreadPoolExecutor(MAX_BATCHES) as pool, client(retries=Retries(times=MAX_ATTEMPTS)) as connection:
         yield Opened(
             languages, _whole, 0, _Remote(connection, pool, arguments).translate, form, f" with {address}"
@@ -129,6 +129,7 @@ class _Remote:
             model=self._address.model,
             version=self._address.version,
             scores=arguments.scores,
+            **_search(arguments),
             target_language=arguments.target_language or "",
         )
 
@@ -137,31 +138,25 @@ class _Remote:
         from serving import TranslationError
         from serving.client.calls import BATCH_TEXTS
 
-        under_way: deque[tuple[list[str], Future[list[wire.Translation]]]] = deque()
+        batches = [texts[begin : begin + BATCH_TEXTS] for begin in range(0, len(texts), BATCH_TEXTS)]
         try:
-            for begin in range(0, len(texts), BATCH_TEXTS):
-                batch = texts[begin : begin + BATCH_TEXTS]
-                under_way.append((batch, self._pool.submit(self._request, batch)))
-                if len(under_way) == MAX_BATCHES:
-                    yield from self._answers(*under_way.popleft())
-            while under_way:
-                yield from self._answers(*under_way.popleft())
+            for batch, answers in zip(batches, self._pool.map(self._batch, batches), strict=True):
+                yield from map(self._request, batch) if answers is None else answers
         except TranslationError as error:
             raise _failure(self._address, error) from error
 
-    def _answers(
-        self, batch: list[str], future: "Future[list[wire.Translation]]"
-    ) -> "Iterable[wire.Translation]":
+    def _batch(self, texts: list[str]) -> "list[wire.Translation] | None":
+        """Translate texts; None if one of them is at fault, so that those before it get their answers."""
         from grpc import StatusCode
 
         from serving import TranslationError
 
         try:
-            return future.result()
+            return self._request(texts)
         except TranslationError as error:
-            if error.code not in (StatusCode.INVALID_ARGUMENT, StatusCode.INTERNAL):
-                raise
-        return map(self._request, batch)  # one text is at fault: those before it get their answers
+            if error.code in (StatusCode.INVALID_ARGUMENT, StatusCode.INTERNAL):
+                return None
+            raise
 
 
 def _given(arguments: argparse.Namespace, options: Iterable[str]) -> list[str]:
@@ -232,6 +227,15 @@ def _text(line: Parts, results: "list[wire.Translation]") -> str:
     return results[0].text if line.texts else ""
 
 
-def _scored(line: Parts, results: "list[wire.Translation]") -> str:
-    score = f"{results[0].score:.4f}" if line.texts and results[0].HasField("score") else ""
+def _search(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the search that are not the default; an earlier server knows none."""
+    given = search_options(arguments).items()
+    return {name: value for name, value in given if value != 1}
+
+
+def _scored(penalty: float, line: Parts, results: "list[wire.Translation]") -> str:
+    score = ""
+    if line.texts and results[0].HasField("score"):
+        tokens = results[0].usage.target_tokens
+        score = f"{results[0].score * tokens / tokens**penalty:.4f}"
     return f"{score}\t{_text(line, results)}"

@@ -11,16 +11,23 @@ examples:
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._models import check_model, configure_search, load_model, search_options
+from keras_transformer.cli._nearby import is_version
+from keras_transformer.cli._opened import open_exported, open_translator
 from keras_transformer.cli._options import add_files
 from keras_transformer.files import check_writable, write_whole
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.visible import visible
+
+if TYPE_CHECKING:
+    from keras_transformer.text.tokenizer import Tokenizer
 
 SIGNIFICANT = 0.05
 NO_SEARCH = {"beam": 1, "length_penalty": 1.0}  # the defaults of the search
@@ -30,7 +37,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     scored = parser.add_mutually_exclusive_group(required=True)
     scored.add_argument(
-        "model", type=Path, nargs="?", metavar="MODEL", help="a run directory or a .keras file"
+        "model",
+        type=Path,
+        nargs="?",
+        metavar="MODEL",
+        help="a run directory, a .keras file or an exported version",
     )
     add_files(scored, {"--translations": "translations to score, a line for each line of the reference"})
     source = "text that MODEL translates, a sentence a line; may be .gz, - is standard input"
@@ -65,11 +76,13 @@ def run(arguments: argparse.Namespace) -> None:
             [*([arguments.source] if arguments.source else []), *texts], arguments.reference
         )
     sources = columns.pop(0) if arguments.source else None
-    models = [load_model(path) if is_model else None for path, is_model in systems]
+    models = [_opened(path, arguments) if is_model else None for path, is_model in systems]
     with failures(ValueError):
         _check_language(arguments.target_language, models)
         translated = [
-            columns.pop(0) if model is None or sources is None else _translate(model, sources, arguments)
+            columns.pop(0)
+            if model is None or sources is None
+            else _translate(model, sources, arguments.target_language)
             for model in models
         ]
         arguments.tokenize = arguments.tokenize or _tokenization(models, arguments.target_language)
@@ -95,7 +108,8 @@ def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path])
         if path.exists() and arguments.reference.exists() and path.samefile(arguments.reference):
             raise CommandError(f"{path} is given as the reference, and as what is held against it.")
     for model in models:
-        check_model(model)
+        if not is_version(model):
+            check_model(model)
     if arguments.worst:
         _check_page(arguments.worst, [*others, arguments.reference])
 
@@ -122,26 +136,44 @@ def _read(paths: list[Path], reference: Path) -> tuple[list[list[str]], list[str
     return columns, references
 
 
-def _translate(model: Any, sources: list[str], arguments: argparse.Namespace) -> list[str]:
+class _System(NamedTuple):
+    """A MODEL that is scored."""
+
+    translate: Callable[..., list[str]]
+    tokenizer: "Tokenizer | None"
+
+
+def _opened(path: Path, arguments: argparse.Namespace) -> _System:
+    """Open a run directory, a .keras file or an exported version."""
+    if not is_version(path):
+        model = load_model(path)
+        translate = partial(model.translate, **search_options(arguments))
+        return _System(translate, model.tokenizer)
+    version = open_exported(path)
+    translator, _ = open_translator(version, arguments)
+    return _System(translator.translate_divided, version.tokenizer)
+
+
+def _translate(model: _System, sources: list[str], language: str | None) -> list[str]:
     print(f"translating {len(sources):,} sentences", file=sys.stderr, flush=True)
-    options = search_options(arguments)
+    options = {}
     if model.tokenizer and model.tokenizer.target_languages:
-        options["target_language"] = arguments.target_language
+        options["target_language"] = language
     return model.translate(sources, **options)
 
 
-def _check_language(language: str | None, models: list[Any]) -> None:
+def _check_language(language: str | None, models: list[_System | None]) -> None:
     """Raise an error if no model has several target languages; one of the two compared may have just one."""
     tokenizers = [model.tokenizer for model in models if model and model.tokenizer]
     if language and tokenizers and not any(tokenizer.target_languages for tokenizer in tokenizers):
         tokenizers[0].with_language("", language)
 
 
-def _tokenization(models: list[Any], language: str | None) -> str:
+def _tokenization(models: list[_System | None], language: str | None) -> str:
     """Return what suits the target language of the first model; files of text have none."""
     from keras_transformer.evaluation.scores import tokenization
 
-    languages = (model.tokenizer.target_lang for model in models if model is not None)
+    languages = (model.tokenizer.target_lang for model in models if model and model.tokenizer)
     return tokenization(language or next(languages, ""))
 
 

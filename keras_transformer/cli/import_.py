@@ -1,4 +1,4 @@
-"""Import a MarianMT (OPUS-MT) directory, as Hugging Face saves it, as a run.
+"""Import a MarianMT (OPUS-MT) directory, as Hugging Face or Marian itself saves it, as a run.
 
 The run translates, is scored, exported and served like one that was trained here. Nothing in the directory is
 executed. `info` shows the target languages of a model that has several.
@@ -10,10 +10,9 @@ examples:
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-from keras_transformer.cli import CommandError
+from keras_transformer.cli import failures, report
 from keras_transformer.cli._loading import load
 from keras_transformer.files import check_writable
 from keras_transformer.text.visible import visible
@@ -21,7 +20,7 @@ from keras_transformer.text.visible import visible
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("directory", type=Path, metavar="DIR", help="config.json, weights, vocabularies")
+    parser.add_argument("directory", type=Path, metavar="DIR", help="weights, configuration, vocabularies")
     parser.add_argument("--run", type=Path, required=True, metavar="RUN", help="the run to write")
     for side in ("source", "target"):
         parser.add_argument(
@@ -33,12 +32,10 @@ def run(arguments: argparse.Namespace) -> None:
     """Import, and print the size and the next command."""
     check_writable(arguments.run)
     module = load("keras_transformer.training.imported")
-    try:
+    with failures(ValueError):
         model = module.import_run(
-            arguments.directory, arguments.run, arguments.source_lang, arguments.target_lang, _report
+            arguments.directory, arguments.run, arguments.source_lang, arguments.target_lang, report
         )
-    except ValueError as error:
-        raise CommandError(str(error)) from error
     size = sum(file.stat().st_size for file in arguments.run.rglob("*") if file.is_file())
     languages = model.tokenizer.target_languages
     print(visible(f"imported: {arguments.run}, {model.count_params():,} parameters, {size / 1e6:.1f} MB"))
@@ -46,7 +43,3 @@ def run(arguments: argparse.Namespace) -> None:
         print(visible(f"targets:  {', '.join(languages)}"))
     option = f" --target-language {languages[0]}" if languages else ""
     print(visible(f"next:     keras-transformer translate {arguments.run}{option}"))
-
-
-def _report(line: str) -> None:
-    print(visible(line), file=sys.stderr, flush=True)

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate, islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from keras_transformer.cli import report
@@ -33,7 +32,6 @@ from keras_transformer.cli._remote import (
 from keras_transformer.progress_bar import progress_bar
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.sentences import Parts
-from keras_transformer.text.visible import visible
 
 FIRST_PORTION, LARGEST_PORTION = 2**14, 2**18  # bytes
 PORTION_SECONDS = 5.0  # a portion that took less is followed by one of twice the size
@@ -63,11 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Translate chunks of lines. Whatever interrupts it, the count of printed lines is right."""
     with LineReader.of(arguments.input) as lines, ready(arguments) as model:
         from_terminal = " from the terminal; Ctrl-D ends" if lines.from_terminal else " ..."
-        print(
-            visible(f"Translating{model.languages}{model.runtime}{from_terminal}"),
-            file=sys.stderr,
-            flush=True,
-        )
+        report(f"Translating{model.languages}{model.runtime}{from_terminal}")
         if lines.waiting():
             model.translate([model.example])  # spends the cost of the first call before the first line
         with Progress(lines, model.longest) as progress:
@@ -162,9 +156,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.bar.unpause()
         self.bar.close()
         if kind is BrokenPipeError:

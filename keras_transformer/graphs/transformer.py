@@ -3,14 +3,13 @@
 The encoder takes sentences of one length: nothing is padded, so a row knows nothing of its neighbours. It
 gives the keys and values that the decoder's cross-attention looks at. The decoder takes one token of each
 row, each row at a position of its own, and writes the caches in place: what goes in and what comes out of
-them is to be bound to the same buffer. There are two: one returns the likeliest next token, the other also
-what a beam chooses from. All are made for ONNX Runtime and use its operators for attention.
+them is to be bound to the same buffer. A third graph, without weights, picks from the decoder's
+log-probabilities what a beam chooses from. All are made for ONNX Runtime and use its operators.
 
 B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, V vocabulary.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
 import numpy as np
 
@@ -96,36 +95,7 @@ def encoder(network: NetworkWeights, products: Products) -> Graph:
 
 
 def decoder(network: NetworkWeights, products: Products) -> Graph:
-    """token (B, 1) at position (B,) -> next (B, 1), and its log-probability (B, 1)."""
-    return _decoder(network, products, partial(_choose, network.target_vocabulary))
-
-
-def candidate_decoder(network: NetworkWeights, products: Products) -> Graph:
-    """As `decoder`, with log_probs (B, V), the `count` highest of them, and the tokens whose they are."""
-
-    def choose(graph: Graph, logits: str) -> None:
-        log_probs = _choose(network.target_vocabulary, graph, logits)
-        count = graph.input("count", [1], INT64)
-        highest, tokens = graph.node("TopK", log_probs, count, outputs=2, axis=1)
-        graph.output("log_probs", log_probs, ["batch", network.target_vocabulary])
-        graph.output("highest", highest, ["batch", "count"])
-        graph.output("tokens", tokens, ["batch", "count"], INT64)
-
-    return _decoder(network, products, choose)
-
-
-def _choose(vocabulary: int, graph: Graph, logits: str) -> str:
-    """Output the likeliest token and its log-probability, and return the log-probabilities (B, V)."""
-    highest = _highest(graph, logits)
-    graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
-    log_probs = _log_probs(graph, logits, vocabulary)
-    index = graph.node("Unsqueeze", highest, graph.integers(2))  # another search would read all again
-    graph.output("log_prob", graph.node("GatherND", log_probs, index, batch_dims=1), ["batch", 1])
-    return log_probs
-
-
-def _decoder(network: NetworkWeights, products: Products, choose: Callable[[Graph, str], object]) -> Graph:
-    """One token of each row through the decoder; `choose` adds the outputs that follow from the logits.
+    """token (B, 1) at position (B,) -> next (B, 1), its log_prob (B, 1), and the log_probs of all (B, V).
 
     The caches go in as {cache,memory}_{key,value}_LAYER and come out, a position longer, with _written behind
     the name. Attention to the memory uses the operator that attends to the cache: at every step it writes
@@ -174,9 +144,44 @@ def _decoder(network: NetworkWeights, products: Products, choose: Callable[[Grap
         stack.through(index, "self_attention_norm", self_attention)
         stack.through(index, "cross_attention_norm", cross_attention)
         stack.through(index, "feed_forward_norm", stack.feed_forward)
-    choose(graph, _logits(graph, products, arrays, stack.leave()))
+    logits, vocabulary = _logits(graph, products, arrays, stack.leave()), network.target_vocabulary
+    highest = _highest(graph, logits)
+    graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
+    log_probs = _log_probs(graph, logits, vocabulary)
+    index = graph.node("Unsqueeze", highest, graph.integers(2))  # another search would read all again
+    graph.output("log_prob", graph.node("GatherND", log_probs, index, batch_dims=1), ["batch", 1])
+    graph.output("log_probs", log_probs, ["batch", vocabulary])
     for name, (value, shape) in written.items():
         graph.output(name, value, shape, products.cache_kind)
+    return graph
+
+
+def candidates(vocabulary: int) -> Graph:
+    """log_probs (B, V) -> the `count` highest (B, count), the highest first, and whose tokens they are.
+
+    The highest of all are in the blocks with the highest maxima: 44 µs instead of 97 µs for 8 of
+    32 × 8,000. Of equal ones the first wins, as in one search.
+    """
+    graph = Graph("candidates")
+    log_probs = graph.input("log_probs", ["batch", vocabulary])
+    count = graph.input("count", [1], INT64)
+    axis, block = graph.integers(2), graph.integers(BLOCK)
+    if missing := -vocabulary % BLOCK:
+        lowest = graph.weight("lowest", np.float32(-np.inf))
+        log_probs = graph.node("Pad", log_probs, graph.integers(0, 0, 0, missing), lowest)
+    blocks = graph.node("Reshape", log_probs, graph.integers(0, -1, BLOCK))
+    maxima = graph.node("ReduceMax", blocks, axis, keepdims=0)
+    few = graph.node("Min", count, graph.integers(-(-vocabulary // BLOCK)))
+    _, chosen = graph.node("TopK", maxima, few, outputs=2, axis=1)
+    chosen, _ = graph.node("TopK", chosen, few, outputs=2, axis=1, largest=0)  # in their order again
+    inside = graph.node("GatherND", blocks, graph.node("Unsqueeze", chosen, axis), batch_dims=1)
+    inside = graph.node("Reshape", inside, graph.integers(0, -1))
+    highest, places = graph.node("TopK", inside, count, outputs=2, axis=1)
+    of_block = graph.node("GatherElements", chosen, graph.node("Div", places, block), axis=1)
+    begin = graph.node("Mul", of_block, block)
+    graph.output("highest", highest, ["batch", "count"])
+    tokens = graph.node("Add", begin, graph.node("Mod", places, block))
+    graph.output("tokens", tokens, ["batch", "count"], INT64)
     return graph
 
 

@@ -15,15 +15,11 @@ Encoded = Sequence[Any]  # arrays as the backend's encoder gives them; axis 1 co
 
 
 class Candidates(NamedTuple):
-    """What a beam chooses from, in every row."""
+    """What a beam chooses from, in every row. The next step may overwrite the log-probabilities."""
 
     log_probs: Floats  # (B, V)
     highest: Floats  # (B, N): the N highest of these, the highest first
     tokens: NDArray[np.int64]  # (B, N): whose they are
-
-    def of(self, rows: Any) -> "Candidates":
-        """Return those of some rows; of a slice they are views."""
-        return Candidates(self.log_probs[rows], self.highest[rows], self.tokens[rows])
 
 
 class StepResult(NamedTuple):
@@ -31,12 +27,6 @@ class StepResult(NamedTuple):
 
     tokens: Ids  # (B,): the likeliest token of each row
     log_probs: Floats  # (B,)
-    candidates: Candidates | None = None  # None: the backend decodes greedily
-
-    def copy(self) -> "StepResult":
-        """Return the same as arrays that no step overwrites."""
-        candidates = self.candidates and self.candidates.of(np.arange(len(self.tokens)))
-        return StepResult(self.tokens.copy(), self.log_probs.copy(), candidates)
 
 
 class Backend(Protocol):
@@ -46,6 +36,7 @@ class Backend(Protocol):
     """
 
     slots: int  # the maximum of B
+    has_candidates: bool  # otherwise it decodes greedily, and without prefixes
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
         """Encode sources of one length, each with its end id."""
@@ -61,6 +52,10 @@ class Backend(Protocol):
 
     def step_alone(self, row: int) -> StepResult:
         """Decode the next token of one row (B = 1), while the others stand still."""
+        ...
+
+    def candidates(self, count: int) -> Candidates:
+        """Return what each row can continue with after the last step: its `count` likeliest tokens."""
         ...
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:

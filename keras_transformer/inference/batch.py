@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.inference.backend import Backend, Candidates, Encoded, StepResult
+from keras_transformer.inference.backend import Backend, Encoded, StepResult
 from keras_transformer.inference.beam_search import BeamSearch
 from keras_transformer.inference.greedy_search import GreedySearch
 from keras_transformer.inference.request import End, Request
@@ -24,6 +24,7 @@ class Turn(NamedTuple):
 
     advanced: list[Request]
     ended: list[Request]
+    rows: int  # that were decoded
 
 
 @dataclass(eq=False)
@@ -51,6 +52,7 @@ class Batch:
         self.members: list[_Member] = []
         self.free = backend.slots
         self._owners: list[_Member] = []  # of each row
+        self._choosing: list[_Member] = []  # whose searches need candidates
         self._ended: list[Request] = []  # that no turn has returned yet
 
     def __len__(self) -> int:
@@ -88,6 +90,8 @@ class Batch:
             first = len(self._owners)
             member = _Member(request, kind(request, self.end_id), [*range(first, first + request.beam)])
             self.members.append(member)
+            if request.chooses:
+                self._choosing.append(member)
             self._owners += [member] * request.beam
             self.free -= request.beam
 
@@ -97,7 +101,8 @@ class Batch:
             member.request.end = member.request.lost(now)
         self._retire()
         advanced = []
-        if self.members:
+        rows = len(self._owners)
+        if rows:
             choices = self._decode()
             moves: list[Move] = []
             for member in self.members:
@@ -111,7 +116,7 @@ class Batch:
                 self.backend.follow(*np.array(moves, np.int32).T)
             self._retire()
         ended, self._ended = self._ended, []
-        return Turn(advanced, ended)
+        return Turn(advanced, ended, rows)
 
     def leave(self, end: End) -> list[Request]:
         """End all requests without a further call of the backend, which may be broken."""
@@ -119,18 +124,23 @@ class Batch:
         for request in requests:
             request.end = end
         requests += self._ended
-        self.members, self._owners, self._ended = [], [], []
+        self.members, self._owners, self._choosing, self._ended = [], [], [], []
         self.free = self.backend.slots
         return requests
 
     def _decode(self) -> Choices:
         """Decode the next token of every row: of all together, or one by one where that fails."""
         try:
-            step = self.backend.step()
+            tokens, log_probs = self.backend.step()
         except Exception as error:
             _logger.warning("a step of %d rows failed: %s", len(self._owners), error)
-            step = _joined([self._decode_alone(row) for row in range(len(self._owners))])
-        return Choices(step.tokens.tolist(), step.log_probs.tolist(), step.candidates)
+            alone = [self._decode_alone(row) for row in range(len(self._owners))]
+            tokens, log_probs = map(np.concatenate, zip(*alone, strict=True))
+        candidates = None
+        if self._choosing:
+            widest = max(member.request.beam for member in self._choosing)
+            candidates = self.backend.candidates(2 * widest)
+        return Choices(tokens.tolist(), log_probs.tolist(), candidates)
 
     def _decode_alone(self, row: int) -> StepResult:
         """Decode the next token of one row; where that fails, its log-probability is not a number."""
@@ -139,7 +149,7 @@ class Batch:
         except Exception as error:
             self._owners[row].request.error = str(error)
             return StepResult(np.zeros(1, np.int32), np.full(1, np.nan, np.float32))
-        return step.copy()
+        return StepResult(step.tokens.copy(), step.log_probs.copy())
 
     def _retire(self) -> None:
         """Remove the requests that have ended."""
@@ -150,6 +160,8 @@ class Batch:
                     self._drop(row)
                 self.members[index] = self.members[-1]
                 self.members.pop()
+                if member.request.chooses:
+                    self._choosing.remove(member)
                 self._ended.append(member.request)
 
     def _drop(self, row: int) -> None:
@@ -161,14 +173,3 @@ class Batch:
         self.free += 1
         if row != last:
             mover.rows[mover.rows.index(last)] = row
-
-
-def _joined(steps: Sequence[StepResult]) -> StepResult:
-    """Steps of single rows as one of all. Rows without candidates have failed, and take those of another."""
-    tokens, log_probs = (np.concatenate(values) for values in zip(*(step[:2] for step in steps), strict=True))
-    known = next((step.candidates for step in steps if step.candidates is not None), None)
-    if known is None:
-        return StepResult(tokens, log_probs)
-    columns = zip(*(step.candidates or known for step in steps), strict=True)
-    log_probs_of_all, highest, chosen = map(np.concatenate, columns)
-    return StepResult(tokens, log_probs, Candidates(log_probs_of_all, highest, chosen))

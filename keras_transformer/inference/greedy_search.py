@@ -15,7 +15,7 @@ class GreedySearch:
     request: Request
     end_id: int
 
-    def advance(self, choices: Choices, rows: Sequence[int]) -> Sequence[Move]:
+    def advance(self, choices: Choices, rows: list[int]) -> Sequence[Move]:
         """Append the next token: the likeliest one, or that of the prefix."""
         request, row = self.request, rows[0]
         token, log_prob = choices.tokens[row], choices.log_probs[row]

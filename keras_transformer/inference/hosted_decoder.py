@@ -16,9 +16,9 @@ SLOTS = 64  # rows of a worker; more are no faster
 ENCODED_TOKENS = 384  # source tokens encoded at once; the results of more leave the processor's cache
 
 Rows = Sequence[Sequence[int]]
-Sizes = tuple[int, int, int, int]  # slots, longest source, longest answer, candidates of a row
+Sizes = tuple[int, int, int]  # slots, longest source, longest answer
 #: Creates the backend of one worker for such sizes.
-MakeBackend = Callable[[int, int, int, int], Backend]
+MakeBackend = Callable[[int, int, int], Backend]
 
 
 class Decoder:
@@ -87,12 +87,12 @@ class Decoder:
         """Decode the requests, longest source first."""
         beam = requests[0].beam
         slots = beam * max(1, min(self.slots // beam, len(requests)))
-        needed = slots, len(requests[0].source), requests[0].max_tokens, 2 * beam
+        needed = slots, len(requests[0].source), requests[0].max_tokens
         sizes, batch = needed, None
         with suppress(IndexError):
             sizes, batch = self._idle.pop()
         too_small = any(size < least for size, least in zip(sizes, needed, strict=True))
-        if batch is None or too_small or sizes[-1] != needed[-1]:
+        if batch is None or too_small:
             sizes, batch = needed, Batch(self.make_backend(*needed), self.end_id)
         waiting = _encoded(batch.backend, requests)
         unfinished = len(requests)

@@ -29,12 +29,12 @@ class Queue:
         self.max_requests = max_requests
         self.waiting: set[Request] = set()
         self._heap: list[tuple[int, int, Request]] = []  # may hold requests that were discarded
-        self._of_priority: Counter[int] = Counter()
+        self._rows: Counter[int] = Counter()  # of the requests of each priority
         self._numbers = count()
 
     def ahead_of(self, priority: int) -> int:
-        """Return how many waiting requests go before a new one of this priority."""
-        return sum(count for other, count in self._of_priority.items() if other >= priority)
+        """Return how many rows the waiting requests have that go before a new one of this priority."""
+        return sum(rows for other, rows in self._rows.items() if other >= priority)
 
     def overflow(self, wait: float = 0.0) -> QueueFullError:
         """Return the error of a full queue.
@@ -56,10 +56,12 @@ class Queue:
         for request in requests:
             heapq.heappush(self._heap, (-request.priority, next(self._numbers), request))
             self.waiting.add(request)
-            self._of_priority[request.priority] += 1
+            self._rows[request.priority] += request.beam
 
     def take(self, max_rows: int, max_tokens: int, now: float) -> tuple[list[Request], list[Request]]:
-        """Remove and return the most urgent requests, each with others of its length.
+        """Remove and return the most urgent requests, each with others of its length and beam.
+
+        A beam that is too wide for the rows that are free keeps back those behind it, until it has them.
 
         Args:
             max_rows: rows that the requests may have in all.
@@ -82,7 +84,7 @@ class Queue:
                 heapq.heappush(self._heap, item)
                 break
             self.waiting.remove(request)
-            self._of_priority[request.priority] -= 1
+            self._rows[request.priority] -= request.beam
             if request.end is not None:
                 lost.append(request)
                 continue
@@ -100,7 +102,7 @@ class Queue:
         requests = list(self.waiting)
         self._heap.clear()
         self.waiting.clear()
-        self._of_priority.clear()
+        self._rows.clear()
         return requests
 
     def discard(self, request: Request) -> bool:
@@ -108,7 +110,7 @@ class Queue:
         if request not in self.waiting:
             return False
         self.waiting.remove(request)
-        self._of_priority[request.priority] -= 1
+        self._rows[request.priority] -= request.beam
         if len(self._heap) > 2 * len(self.waiting) + SLACK:
             self._heap = [item for item in self._heap if item[-1] in self.waiting]
             heapq.heapify(self._heap)

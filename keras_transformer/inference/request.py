@@ -45,6 +45,11 @@ class Request:
     admitted_at: float | None = None
     first_token_at: float | None = None
 
+    @property
+    def chooses(self) -> bool:
+        """Whether its search needs candidates, not just the likeliest token."""
+        return self.beam > 1 or bool(self.prefix)
+
     def lost(self, now: float) -> End | None:
         """Return why no more work should be done for this request, if so."""
         if self.cancelled:

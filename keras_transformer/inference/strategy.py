@@ -25,6 +25,14 @@ class Move(NamedTuple):
 class Strategy(Protocol):
     """The search for the answers of one request, which has `request.beam` rows of the batch."""
 
-    def advance(self, choices: Choices, rows: Sequence[int]) -> Sequence[Move]:
-        """Take one step. When the search is over, set the end and the answers of the request."""
+    def advance(self, choices: Choices, rows: list[int]) -> Sequence[Move]:
+        """Take one step. When the search is over, set the end and the answers of the request.
+
+        Args:
+            choices: the results of all rows.
+            rows: those of the request, in an order that the strategy may change.
+
+        Returns:
+            The moves of these rows: no row is the parent of another and moves itself.
+        """
         ...

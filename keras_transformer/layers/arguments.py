@@ -1,4 +1,4 @@
-"""Arguments of layers: checks of sizes and rates, seeds, and the way into a configuration."""
+"""Arguments of layers: checks of sizes, flags and rates, seeds, and the way into a configuration."""
 
 import inspect
 import numbers
@@ -10,24 +10,37 @@ import numpy as np
 
 def check_sizes(**sizes: Any) -> None:
     """Refuse a size that is not a whole number of at least 1."""
+    check_whole(" of at least 1", **sizes)
     for name, size in sizes.items():
-        if not isinstance(size, numbers.Integral) or isinstance(size, bool):
-            remedy = f" Try {name}={int(size)}." if isinstance(size, float) and size.is_integer() else ""
-            raise ValueError(f"{name} must be a whole number of at least 1; got {size!r}.{remedy}")
         if size < 1:
             raise ValueError(f"{name} must be at least 1; got {size}.")
 
 
+def check_whole(bounds: str = "", **values: Any) -> None:
+    """Refuse a value that is not a whole number; the error text names its bounds."""
+    for name, value in values.items():
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+            remedy = f" Try {name}={int(value)}." if isinstance(value, float) and value.is_integer() else ""
+            raise ValueError(f"{name} must be a whole number{bounds}; got {value!r}.{remedy}")
+
+
+def check_flags(**flags: Any) -> None:
+    """Refuse a flag that is neither true nor false, such as "False", which Python takes for true."""
+    for name, flag in flags.items():
+        if flag not in (True, False):  # a flag of numpy reaches a call as a tensor
+            raise ValueError(f"{name} must be True or False; got {flag!r}.")
+
+
 def check_rates(**rates: Any) -> None:
-    """Refuse a dropout rate outside [0, 1)."""
+    """Refuse a rate outside [0, 1)."""
     for name, rate in rates.items():
         if not (_is_number(rate) and 0 <= rate < 1):
-            raise ValueError(f"{name} must be at least 0 and below 1, the share to drop; got {rate!r}.")
+            raise ValueError(f"{name} must be at least 0 and below 1; got {rate!r}.")
 
 
 def check_epsilon(epsilon: Any) -> None:
-    """Refuse an epsilon that is not a number above 0."""
-    if not (_is_number(epsilon) and epsilon > 0):
+    """Refuse an epsilon that is not a finite number above 0."""
+    if not (_is_number(epsilon) and 0 < epsilon < float("inf")):
         raise ValueError(f"epsilon must be above 0, such as 1e-5; got {epsilon!r}.")
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.layers.arguments import check_flags
 from keras_transformer.layers.dot_product import scaled_dot_product_attention
 from keras_transformer.layers.heads import Attention, check_rank
 from keras_transformer.layers.masks import both, causal_between, causal_mask, heads_mask
-from keras_transformer.layers.tensor import Shape, Tensor
+from keras_transformer.layers.tensor import Shape, Tensor, fits
 
 __all__ = ["MultiHeadAttention", "MultiHeadSelfAttention", "scaled_dot_product_attention"]
 
@@ -56,6 +57,7 @@ class MultiHeadAttention(Attention):
         use_causal_mask: bool = False,
     ) -> Any:
         """The output, and with return_attention_scores also the weights (B, H, T, S)."""
+        check_flags(use_causal_mask=use_causal_mask, return_attention_scores=return_attention_scores)
         _check_batches(query=query, value=value, key=key)
         key, value = self.keys_and_values(value, key)
         scores_shape = (query.shape[0], self.num_heads, query.shape[1], key.shape[2])
@@ -120,6 +122,7 @@ class MultiHeadSelfAttention(Attention):
 
         Keras fills in `mask` where the input is the only tensor passed, and `inputs_mask` where it is not.
         """
+        check_flags(use_causal_mask=use_causal_mask, return_attention_scores=return_attention_scores)
         query, key, value = self._split(self.query_key_value_projection(inputs), *self.head_widths)
         scores_shape = (inputs.shape[0], self.num_heads, inputs.shape[1], inputs.shape[1])
         allowed = heads_mask(attention_mask, both(mask, inputs_mask), scores_shape)
@@ -181,7 +184,7 @@ class MultiHeadSelfAttention(Attention):
 
 
 def _check_batches(**sequences: Tensor | None) -> None:
-    """Refuse what is not a sequence, and sequences of different batches."""
+    """Refuse what is not a sequence, sequences of different batches, and a key of another length."""
     given = {name: sequence for name, sequence in sequences.items() if sequence is not None}
     for name, sequence in given.items():
         if keras.backend.standardize_dtype(sequence.dtype) == "bool":
@@ -193,3 +196,6 @@ def _check_batches(**sequences: Tensor | None) -> None:
     if len(set(batches.values())) > 1:
         shown = ", ".join(f"{name} has {batch}" for name, batch in batches.items())
         raise ValueError(f"query, value and key must have the same number of rows; {shown}.")
+    value, key = sequences["value"], sequences["key"]
+    if value is not None and key is not None and not fits(key.shape[1:2], value.shape[1:2]):
+        raise ValueError(f"key and value must have the same length; got {key.shape[1]} and {value.shape[1]}.")

@@ -8,6 +8,7 @@ import keras
 from keras_transformer.layers.arguments import (
     arguments_of,
     check_epsilon,
+    check_flags,
     check_rates,
     check_sizes,
     serialized,
@@ -40,14 +41,15 @@ class TransformerSettings(Rematerializable):
         check_sizes(num_heads=num_heads, inner_width=inner_width)
         check_rates(dropout=dropout, attention_dropout=attention_dropout, inner_dropout=inner_dropout)
         check_epsilon(epsilon)
+        check_flags(norm_first=norm_first)
         super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.inner_width = inner_width
+        self.num_heads = int(num_heads)
+        self.inner_width = int(inner_width)
         self.dropout = dropout
         self.attention_dropout = attention_dropout
         self.inner_dropout = inner_dropout
         self.activation = keras.activations.get(activation)
-        self.norm_first = norm_first
+        self.norm_first = bool(norm_first)
         self.epsilon = epsilon
         self.seed = seed
         self.supports_masking = True

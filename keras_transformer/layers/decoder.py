@@ -7,16 +7,17 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
-import numpy as np
 from keras import ops
 
-from keras_transformer.layers.arguments import spawn
+from keras_transformer.layers.arguments import check_flags, check_sizes, spawn
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.block import TransformerBlock
 from keras_transformer.layers.heads import check_rank
-from keras_transformer.layers.masks import both
+from keras_transformer.layers.masks import boolean, both
 from keras_transformer.layers.stack import TransformerStack
-from keras_transformer.layers.tensor import Shape, Tensor, known
+from keras_transformer.layers.tensor import Shape, Tensor, fits, whole
+
+ANY = 2**31 - 1  # of a length that is not known
 
 
 class BlockCache(NamedTuple):
@@ -45,8 +46,9 @@ class TransformerDecoderBlock(TransformerBlock):
     """
 
     def __init__(self, *, causal: bool = True, **kwargs: Any) -> None:
+        check_flags(causal=causal)
         super().__init__(**kwargs)
-        self.causal = causal
+        self.causal = bool(causal)
         self.cross_attention: MultiHeadAttention | None = None
 
     def build(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> None:
@@ -177,7 +179,7 @@ class TransformerDecoder(TransformerStack):
 
     def __init__(self, num_layers: int = 6, *, causal: bool = True, **kwargs: Any) -> None:
         super().__init__(num_layers, block_settings={"causal": causal}, **kwargs)
-        self.causal = causal
+        self.causal = bool(causal)
 
     def build(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> None:
         self._build_blocks(inputs_shape, memory_shape)
@@ -224,14 +226,26 @@ class TransformerDecoder(TransformerStack):
         All its leaves are tensors whose first dimension is the batch: loops and tree maps take it.
 
         Raises:
-            ValueError: If the decoder has no weights yet, is not causal, or the memory has other rows.
+            ValueError: If the decoder has no weights yet, is not causal, or the memory or its mask
+                has another shape.
         """
         if not self.built:
             raise ValueError(
                 f"{self.name} has no weights yet: call it once, load it, or build it, then start."
             )
-        if memory is not None and isinstance(batch, int) and memory.shape[0] not in (None, batch):
+        sizes = {"batch": batch, "length": length}
+        check_sizes(**{name: size for name, size in sizes.items() if not ops.is_tensor(size)})
+        rows = None if ops.is_tensor(batch) else batch
+        if memory is not None and not fits(memory.shape[:1], (rows,)):
             raise ValueError(f"the memory must have a row for each of {batch}; got {memory.shape[0]} rows.")
+        if memory_mask is not None:
+            memory_mask = boolean(memory_mask)
+            if memory is None or not fits(memory_mask.shape, memory.shape[:2]):
+                shape = None if memory is None else tuple(memory.shape)
+                raise ValueError(
+                    "memory_mask must have a value for each position of the memory, (batch, length); "
+                    f"got shape {tuple(memory_mask.shape)} for a memory of shape {shape}."
+                )
         blocks = tuple(block.start(batch, length, memory) for block in self.blocks)
         return DecoderCache(blocks, () if memory_mask is None else ops.expand_dims(memory_mask, (1, 2)))
 
@@ -249,15 +263,15 @@ class TransformerDecoder(TransformerStack):
                 as in `call`.
 
         Raises:
-            ValueError: If there are several positions, or one is known to lie outside the cache.
+            ValueError: If there are several positions of a row, one is known to lie outside the cache or
+                to be fractional, or the cache has other rows.
         """
         if len(inputs.shape) != 3 or inputs.shape[1] not in (1, None):
             raise ValueError(
                 f"a step takes vectors of shape (batch, 1, width); got {tuple(inputs.shape)}. "
                 "For several positions of each row at once use prefill."
             )
-        position = ops.convert_to_tensor(position)
-        _check_positions(position, 1, cache)
+        position = _by_row("position", position, self._capacity(cache, inputs) - 1, cache)
         return self._over_cache(
             inputs,
             cache,
@@ -280,21 +294,22 @@ class TransformerDecoder(TransformerStack):
         Args:
             inputs: The vectors of the prompts (B, P, D), shorter ones padded at their end.
             cache: The cache of `start`, or one that holds what comes before the prompts.
-            lengths: How many positions of each prompt are real (B,); by default all. Padding is not written
-                to the cache, and its outputs mean nothing.
+            lengths: How many positions of each prompt are real (B,); by default all, 0 leaves a row's cache
+                as it is. Padding is not written to the cache, and its outputs mean nothing.
             position: Where each prompt begins, (B,) or one for all.
             return_attention_scores: Whether to return the weights too, (B, H, P, T) and (B, H, P, S) in lists
                 as in `call`.
 
         Raises:
-            ValueError: If a prompt is known to end past the cache.
+            ValueError: If a prompt is known to begin or end outside the cache, a length to be none of 0 to P,
+                or the cache has other rows.
         """
         if len(inputs.shape) != 3:
             raise ValueError(f"a prefill takes vectors (batch, time, width); got {tuple(inputs.shape)}.")
-        rows, size = ops.shape(inputs)[:2]
-        lengths = ops.cast(size if lengths is None else lengths, "int32")
-        position = ops.cast(position, "int32")
-        _check_positions(position, lengths, cache)
+        (rows, size), capacity = ops.shape(inputs)[:2], self._capacity(cache, inputs)
+        lengths = _by_row("lengths", size if lengths is None else lengths, inputs.shape[1] or ANY, cache)
+        position = _by_row("position", position, capacity, cache)
+        _by_row("position + lengths", position + lengths, capacity, cache)
         first = ops.broadcast_to(position, (rows,))
         count = ops.broadcast_to(ops.minimum(lengths, size), (rows,))
         return self._over_cache(
@@ -303,6 +318,17 @@ class TransformerDecoder(TransformerStack):
             return_attention_scores,
             lambda block, x, cached, mask: block.prefill(x, cached, first, count, mask),
         )
+
+    def _capacity(self, cache: DecoderCache, inputs: Tensor) -> int:
+        """The length of a cache, which has a row for each of the inputs."""
+        rows, _, length, _ = cache.blocks[0].key.shape
+        wanted = (rows, None, self.blocks[0].self_attention.width)
+        if not fits(inputs.shape, wanted):
+            raise ValueError(
+                f"inputs must be (batch, time, width) = {wanted}, a row for each of the cache; "
+                f"got {tuple(inputs.shape)}."
+            )
+        return length or ANY
 
     def _over_cache(
         self,
@@ -329,13 +355,13 @@ def _by_kind(scores: list[list[Tensor]]) -> list[list[Tensor]]:
     return [list(kind) for kind in zip(*scores, strict=True)]
 
 
-def _check_positions(position: Tensor, lengths: Tensor | int, cache: DecoderCache) -> None:
-    """Refuse positions that are known to lie outside the cache."""
-    size, first, count = cache.blocks[0].key.shape[2], known(position), known(lengths)
-    if size is None or first is None or count is None:
-        return
-    if np.any(first < 0) or np.any(first + count > size):
+def _by_row(name: str, values: Tensor, last: int, cache: DecoderCache) -> Tensor:
+    """Return one number for all rows of a cache, or one for each, as integers of 0 to `last`."""
+    remedy = " Positions end at the length given to start, lengths at that of the prompts."
+    numbers = ops.cast(whole(name, values, last + 1, remedy), "int32")
+    rows = cache.blocks[0].key.shape[0]
+    if len(numbers.shape) and not fits(numbers.shape, (rows,)):
         raise ValueError(
-            f"positions must be at least 0 and below {size}, the length given to start; got "
-            f"{np.min(first)} to {np.max(first + count) - 1}."
+            f"{name} must have shape () for all rows, or (batch,) = ({rows},); got {tuple(numbers.shape)}."
         )
+    return numbers

@@ -10,7 +10,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.masks import boolean
-from keras_transformer.layers.tensor import Shape, Tensor
+from keras_transformer.layers.tensor import Shape, Tensor, fits
 
 # Finite, so that a row of nothing but masked scores stays a number: inf - inf is NaN.
 MASKED_SCORE = -1e30
@@ -22,7 +22,16 @@ def scaled_dot_product_attention(
     """(..., T, K), (..., S, K), (..., S, V) -> (..., T, V), (..., T, S). mask True = may attend.
 
     softmax(query keyᵀ / √K) value, and the weights. A row that may attend to nothing gives zeros.
+
+    Raises:
+        ValueError: If the shapes disagree, or the mask is not boolean.
     """
+    shapes = {"query": query.shape, "key": key.shape, "value": value.shape}
+    if not fits(key.shape[-1:], query.shape[-1:]) or not fits(value.shape[-2:-1], key.shape[-2:-1]):
+        shown = ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items())
+        raise ValueError(
+            f"query and key must have the same width, key and value the same length; got {shown}."
+        )
     weights = attention_weights(query, key, mask)
     return ops.matmul(weights, value), weights
 
@@ -41,6 +50,11 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) ->
     if mask is None:
         return ops.cast(_softmax(scores), dtype)
     mask = boolean(mask)
+    if not fits(mask.shape, scores.shape, broadcast=True):
+        raise ValueError(
+            f"the mask must have the shape of the weights, {tuple(scores.shape)}, or broadcast to it; "
+            f"got {tuple(mask.shape)}."
+        )
     weights = _softmax(ops.where(mask, scores, MASKED_SCORE))
     return ops.cast(ops.where(mask, weights, 0.0), dtype)
 

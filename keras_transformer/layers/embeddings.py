@@ -8,9 +8,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.layers.arguments import check_sizes, serialized
+from keras_transformer.layers.arguments import check_flags, check_sizes, check_whole, serialized
 from keras_transformer.layers.quantization import Quantizable
-from keras_transformer.layers.tensor import Shape, Tensor, looked_up, traced_spec
+from keras_transformer.layers.tensor import Shape, Tensor, looked_up, traced_spec, whole
 
 BLOCK = 1024  # columns: a product of few rows is fastest where a block of the matrix fits the cache
 
@@ -21,7 +21,8 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
 
     The reverse is the output projection, tied to the embedding. The vectors carry a mask that is False where
     the id is pad_id (none with pad_id=None). Ids may be floats, as in keras.layers.Embedding: Keras passes
-    them where a model does not declare the type of its input.
+    them where a model does not declare the type of its input. Ids outside the vocabulary are refused where
+    their values are known; in a graph they are looked up as keras.layers.Embedding does.
 
     `enable_lora` and `quantize` are those of keras.layers.Embedding, and hold for the reverse too: it
     multiplies with the table that the lookup reads, dequantised and with LoRA's change.
@@ -58,10 +59,13 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
         **kwargs: Any,
     ) -> None:
         check_sizes(vocabulary_size=vocabulary_size, width=width)
-        if pad_id is not None and not 0 <= pad_id < vocabulary_size:
-            raise ValueError(
-                f"pad_id must be an id of the vocabulary, 0 to {vocabulary_size - 1}; got {pad_id}."
-            )
+        check_flags(scale=scale, use_bias=use_bias)
+        if pad_id is not None:
+            check_whole(pad_id=pad_id)
+            if not 0 <= pad_id < vocabulary_size:
+                raise ValueError(
+                    f"pad_id must be an id of the vocabulary, 0 to {vocabulary_size - 1}; got {pad_id}."
+                )
         super().__init__(
             int(vocabulary_size),
             int(width),
@@ -76,9 +80,9 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
         )
         self.vocabulary_size = int(vocabulary_size)
         self.width = int(width)
-        self.pad_id = pad_id
-        self.scale = scale
-        self.use_bias = use_bias
+        self.pad_id = None if pad_id is None else int(pad_id)
+        self.scale = bool(scale)
+        self.use_bias = bool(use_bias)
         self.supports_masking = True
 
     def build(self, inputs_shape: Shape | None = None) -> None:
@@ -103,14 +107,15 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
 
     def __call__(self, inputs: Any, *, reverse: bool = False, **kwargs: Any) -> Any:
         # before Keras sees them: compute_mask tells ids from the vectors of the reverse by their type
-        if not reverse and _are_floats(inputs):
-            inputs = ops.cast(inputs, "int32")
+        if not reverse:
+            remedy = " vocabulary_size sets how many there are."
+            inputs = whole("ids", inputs, self.vocabulary_size, remedy, floats=True)
         return super().__call__(inputs, reverse=reverse, **kwargs)
 
     def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
         if reverse:
             return self._logits(inputs)
-        vectors = self._rows(ops.cast(inputs, "int32"))
+        vectors = self._rows(inputs)
         return ops.cast(vectors * self.width**0.5 if self.scale else vectors, self.compute_dtype)
 
     def quantized_call(self, inputs: Tensor, reverse: bool = False) -> Tensor:

@@ -28,12 +28,12 @@ class FeedForward(Quantizable):
         check_sizes(inner_width=inner_width)
         check_rates(dropout=dropout)
         super().__init__(**kwargs)
-        self.inner_width = inner_width
+        self.inner_width = int(inner_width)
         self.activation = keras.activations.get(activation)
         self.dropout = dropout
         self.seed = seed
         self.inner = keras.layers.Dense(
-            inner_width, activation=self.activation, name="inner", dtype=self.dtype_policy
+            self.inner_width, activation=self.activation, name="inner", dtype=self.dtype_policy
         )
         self.inner_dropout = keras.layers.Dropout(
             dropout, seed=seed, name="inner_dropout", dtype=self.dtype_policy

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.layers.arguments import check_rates, check_sizes, serialized
+from keras_transformer.layers.arguments import check_flags, check_rates, check_sizes, serialized
 from keras_transformer.layers.dot_product import attention_weights
 from keras_transformer.layers.masks import masked_spec
 from keras_transformer.layers.quantization import Quantizable
@@ -59,13 +59,14 @@ class Attention(Rematerializable, Quantizable):
         given = {"key_dim": key_dim, "value_dim": value_dim}
         check_sizes(num_heads=num_heads, **{name: size for name, size in given.items() if size is not None})
         check_rates(dropout=dropout)
+        check_flags(use_bias=use_bias)
         super().__init__(**kwargs)
-        self.num_heads = num_heads
+        self.num_heads = int(num_heads)
         self.dropout = dropout
         self.seed = seed
-        self.key_dim = key_dim
-        self.value_dim = value_dim
-        self.use_bias = use_bias
+        self.key_dim = key_dim and int(key_dim)
+        self.value_dim = value_dim and int(value_dim)
+        self.use_bias = bool(use_bias)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)

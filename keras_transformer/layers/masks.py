@@ -10,11 +10,13 @@ import keras
 from keras import ops
 from keras.src.backend.common.symbolic_scope import in_symbolic_scope  # Keras exports no name for it
 
-from keras_transformer.layers.tensor import Tensor, known, traced_spec
+from keras_transformer.layers.arguments import check_whole
+from keras_transformer.layers.tensor import Tensor, fits, known, traced_spec
 
 
 def padding_mask(ids: Tensor, pad_id: int = 0) -> Tensor:
     """(B, S) token ids -> (B, 1, S): every position may attend to all that is not padding."""
+    check_whole(pad_id=pad_id)
     return ops.expand_dims(ops.not_equal(ids, pad_id), axis=1)
 
 
@@ -35,11 +37,13 @@ def causal_between(target: int | Tensor, source: int | Tensor) -> Tensor:
 
 
 def boolean(mask: Tensor) -> Tensor:
-    """The mask as booleans. Numbers other than 0 and 1 are refused: elsewhere they are added to the scores.
+    """The mask, which may be a list, as booleans. Numbers other than 0 and 1 are refused: elsewhere they are
+    added to the scores.
 
     Raises:
         ValueError: If the mask has numbers that are not 0 or 1, or floats that are not known yet.
     """
+    mask = mask if hasattr(mask, "dtype") else ops.convert_to_tensor(mask)
     if keras.backend.standardize_dtype(mask.dtype) == "bool":
         return mask
     values = known(mask)
@@ -90,10 +94,11 @@ def heads_mask(attention_mask: Tensor | None, padding: Tensor | None, scores_sha
     attention_mask (B, T, S) or (B, H, T, S), each dimension its size or 1; padding (B, S). None allows all.
     """
     if padding is not None:
+        padding = boolean(padding)
         _check_padding(padding, scores_shape)
         padding = ops.expand_dims(padding, (1, 2))
     if attention_mask is not None:
-        attention_mask = checked(attention_mask, scores_shape)
+        attention_mask = checked(boolean(attention_mask), scores_shape)
         if len(attention_mask.shape) == 3:
             attention_mask = ops.expand_dims(attention_mask, 1)
     return both(attention_mask, padding)
@@ -103,11 +108,7 @@ def checked(mask: Tensor, scores_shape: Tensor) -> Tensor:
     """The mask, if it fits scores of shape (B, H, T, S); lengths that are not known yet fit anything."""
     batch, heads, target, source = scores_shape
     expected = (batch, heads, target, source) if len(mask.shape) == 4 else (batch, target, source)
-    fits = len(mask.shape) in (3, 4) and all(
-        size in (1, None) or wanted is None or size == wanted
-        for size, wanted in zip(mask.shape, expected, strict=True)
-    )
-    if not fits:
+    if len(mask.shape) not in (3, 4) or not fits(mask.shape, expected, broadcast=True):
         shown = f"(batch, target, source) = {(batch, target, source)}, each dimension its size or 1"
         raise ValueError(
             f"attention_mask must have shape {shown}, or the same with the {heads} heads after the batch; "
@@ -118,11 +119,7 @@ def checked(mask: Tensor, scores_shape: Tensor) -> Tensor:
 
 def _check_padding(mask: Tensor, scores_shape: Tensor) -> None:
     batch, _, _, source = scores_shape
-    fits = len(mask.shape) == 2 and all(
-        size in (1, None) or wanted is None or size == wanted
-        for size, wanted in zip(mask.shape, (batch, source), strict=True)
-    )
-    if not fits:
+    if len(mask.shape) != 2 or not fits(mask.shape, (batch, source), broadcast=True):
         raise ValueError(
             f"a padding mask must have shape (batch, length) = {(batch, source)}; got {tuple(mask.shape)}. "
             "A mask for each pair of positions is passed as attention_mask."

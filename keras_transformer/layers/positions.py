@@ -11,7 +11,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_transformer.layers.arguments import check_sizes
-from keras_transformer.layers.tensor import Shape, Tensor, looked_up
+from keras_transformer.layers.tensor import Shape, Tensor, fits, looked_up, whole
 
 Kind = Literal["sinusoidal", "sinusoidal_halves", "learned"]
 
@@ -35,6 +35,10 @@ class PositionalEncoding(keras.layers.Layer):
     Sinusoidal positions are computed, learned ones are a (max_length, D) weight. Both know positions 0 to
     max_length - 1. "sinusoidal" has sines and cosines in turns, as in the paper; "sinusoidal_halves" has
     all sines first, as Marian does. An implicit mask passes through.
+
+    Given positions outside these are refused where their values are known. In a graph they are not, and the
+    lookup is that of keras.layers.Embedding: TensorFlow refuses a position past the last one, JAX gives NaN,
+    and XLA takes the nearest; a negative one counts from the end.
     """
 
     def __init__(self, max_length: int = 512, kind: Kind = "sinusoidal", **kwargs: Any) -> None:
@@ -42,7 +46,7 @@ class PositionalEncoding(keras.layers.Layer):
         super().__init__(**kwargs)
         if kind not in get_args(Kind):
             raise ValueError(f"kind must be one of {', '.join(get_args(Kind))}; got {kind!r}.")
-        self.max_length = max_length
+        self.max_length = int(max_length)
         self.kind = kind
         self.supports_masking = True
 
@@ -54,6 +58,7 @@ class PositionalEncoding(keras.layers.Layer):
         width = inputs_shape[-1]
         if width is None:
             raise ValueError(f"the width of the input must be known; got shape {inputs_shape}.")
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: width})
         if self.kind == "learned":
             self.table = self.add_weight(
                 name="positions",
@@ -68,16 +73,22 @@ class PositionalEncoding(keras.layers.Layer):
         """(B, T, D) -> (B, T, D). Positions count from 0 unless given as integers (B, T) or (T,)."""
         if positions is None:
             return inputs + self._first(ops.shape(inputs)[1])
-        if positions.shape[-1] not in (None, inputs.shape[1]) and inputs.shape[1] is not None:
+        positions = self._known_here(positions)
+        if not fits(positions.shape[-1:], inputs.shape[1:2]) or not fits(
+            positions.shape, inputs.shape[:2], broadcast=True
+        ):
             raise ValueError(
                 f"positions must be (batch, time) or (time,); got {tuple(positions.shape)} for an input of "
-                f"length {inputs.shape[1]}. For one step of each row pass position[:, None]."
+                f"shape {tuple(inputs.shape)}. For one step of each row pass position[:, None]."
             )
-        return inputs + self.at(positions)
+        return inputs + looked_up(self._table(), positions)
 
     def at(self, positions: Tensor) -> Tensor:
         """Integer positions of any shape (...) -> their vectors (..., D)."""
-        return looked_up(self._table(), positions)
+        return looked_up(self._table(), self._known_here(positions))
+
+    def _known_here(self, positions: Tensor) -> Tensor:
+        return whole("positions", positions, self.max_length, " max_length sets how many there are.")
 
     def _first(self, length: int | Tensor) -> Tensor:
         self._check_length(length)

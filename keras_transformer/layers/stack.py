@@ -11,7 +11,10 @@ from keras_transformer.layers.tensor import Shape, Tensor
 
 
 class TransformerStack(TransformerSettings):
-    """num_layers blocks of one class; pre-norm closes with a layer normalisation of the residuals' sum."""
+    """num_layers blocks of one class; pre-norm closes with a layer normalisation of the residuals' sum.
+
+    A layer given as activation, such as PReLU, is cloned: each block has its own, with new weights.
+    """
 
     block_class: ClassVar[type[TransformerBlock]]
 
@@ -20,20 +23,31 @@ class TransformerStack(TransformerSettings):
     ) -> None:
         check_sizes(num_layers=num_layers)
         super().__init__(**kwargs)
-        self.num_layers = num_layers
+        self.num_layers = int(num_layers)
         self.blocks = [
             self.block_class(
-                **{**self.settings(), **(block_settings or {}), "seed": seed},
+                **{
+                    **self.settings(),
+                    **(block_settings or {}),
+                    "seed": seed,
+                    "activation": self._activation(),
+                },
                 name=f"block_{index}",
                 dtype=self.dtype_policy,
             )
-            for index, seed in enumerate(spawn(self.seed, num_layers))
+            for index, seed in enumerate(spawn(self.seed, self.num_layers))
         ]
         self.norm = (
             LayerNormalization(epsilon=self.epsilon, name="norm", dtype=self.dtype_policy)
             if self.norm_first
             else None
         )
+
+    def _activation(self) -> Any:
+        """The activation of one block: a layer is cloned, as its weights would be those of all blocks."""
+        if not isinstance(self.activation, keras.layers.Layer):
+            return self.activation
+        return type(self.activation).from_config(self.activation.get_config())
 
     def _build_blocks(self, inputs_shape: Shape, *other_shapes: Shape | None) -> None:
         for block in self.blocks:

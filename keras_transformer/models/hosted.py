@@ -16,8 +16,10 @@ from keras_transformer.cores import usable_cores
 from keras_transformer.decoding.traced_search import Search
 from keras_transformer.decoding.tracing import without_gradients
 from keras_transformer.graphs import transformer
-from keras_transformer.graphs.precision import Float32
-from keras_transformer.graphs.transformer import candidate_decoder, decoder, encoder
+from keras_transformer.graphs.builder import Graph
+from keras_transformer.graphs.network_weights import NetworkWeights
+from keras_transformer.graphs.precision import Float32, Products
+from keras_transformer.graphs.transformer import candidates, decoder, encoder
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.backends.session import open_session
 from keras_transformer.inference.hosted_decoder import Decoder
@@ -42,11 +44,10 @@ class HostedModel:
         self._values: list[NDArray[Any]] = []
         self._sessions: dict[Any, Any] = {}
 
-    def decoder(self, search: Search, max_length: int, has_prefixes: bool) -> Decoder:
+    def decoder(self, search: Search, max_length: int) -> Decoder:
         """Return a decoder of rows with the weights as they are now."""
-        has_candidates = search.beam > 1 or has_prefixes
-        encode, decode = self._sessions_of(encoder, candidate_decoder if has_candidates else decoder)
-        make_backend = partial(OnnxBackend, encode, decode, search.start_id)
+        encode, decode, choose = self._sessions_of(encoder, decoder, _candidates)
+        make_backend = partial(OnnxBackend, encode, decode, choose, search.start_id)
         limit = self.model.network.answer_limit
         return Decoder(make_backend, search.end_id, max_length, usable_cores(), limit=limit)
 
@@ -62,6 +63,10 @@ class HostedModel:
                     self._sessions[make] = open_session(bytes(make(network_weights(self.model), Float32())))
                 self.graphs_made += 1
         return [self._sessions[make] for make in graphs]
+
+
+def _candidates(network: NetworkWeights, products: Products) -> Graph:
+    return candidates(network.target_vocabulary)
 
 
 def _reader(model: TranslationModel) -> Callable[[], list[NDArray[Any]]]:

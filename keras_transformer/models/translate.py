@@ -132,13 +132,13 @@ def search_ids(
 
     A row has the answers that it has alone. One of nothing but its end id has none.
     """
-    return prepared_search(model, search, max_tokens, prefixes is not None)(rows, prefixes=prefixes)
+    return prepared_search(model, search, max_tokens)(rows, prefixes=prefixes)
 
 
 def prepared_search(
-    model: TranslationModel, search: Search, max_tokens: int | None = None, has_prefixes: bool = False
+    model: TranslationModel, search: Search, max_tokens: int | None = None
 ) -> Callable[..., list[list[Answer]]]:
-    """Return a function of rows, and of `prefixes` if it has them, that searches as `search_ids` does.
+    """Return a function of rows and `prefixes` that searches as `search_ids` does.
 
     It uses the weights that the model has now. ONNX Runtime decodes, or the traced loop over the layers where
     there are no ONNX graphs: an unusual network, quantized layers, a subclass. The traced loop returns no
@@ -147,7 +147,7 @@ def prepared_search(
     check_search(search.beam, search.length_penalty, max_tokens)
     max_length = min(max_tokens or model.network.max_length, model.network.max_length)
     if refusal(model) is None:
-        decoder = model.derived.get(HostedModel).decoder(search, max_length, has_prefixes)
+        decoder = model.derived.get(HostedModel).decoder(search, max_length)
         return partial(decoder.search, beam=search.beam, length_penalty=search.length_penalty)
 
     def search_layers(rows: Rows, prefixes: Rows | None = None) -> list[list[Answer]]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_transformer import layers
 from keras_transformer.graphs.network_weights import Array, NetworkWeights
+from keras_transformer.layers.arguments import arguments_of
 from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.models.translation import TranslationModel
 
@@ -70,17 +71,10 @@ def network_weights(model: TranslationModel) -> NetworkWeights:
     if network.output_bias or network.forbidden:
         readers["output/bias"] = model.decoding_bias
     return NetworkWeights(
-        network.encoder_layers,
-        network.decoder_layers,
-        network.width,
-        network.num_heads,
-        network.decoder_heads,
-        model.target_embedding.vocabulary_size,
-        network.activation,
-        network.norm_first,
-        model.encoder.epsilon,
-        model.target_embedding.scale,
-        _LayerWeights(readers),
+        **arguments_of(network, NetworkWeights),
+        target_vocabulary=model.target_embedding.vocabulary_size,
+        epsilon=model.encoder.epsilon,
+        arrays=_LayerWeights(readers),
     )
 
 

@@ -16,9 +16,11 @@ from keras_transformer.layers.positions import halves, sinusoids
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.pretrained.directory import PretrainedDirectory
 from keras_transformer.pretrained.mapping import Constant, Fill, Tensor, Values, check_names, fill
-from keras_transformer.pretrained.marian_config import MarianConfig, read_marian_config
+from keras_transformer.pretrained.marian_config import CONFIG, MarianConfig, read_marian_config
+from keras_transformer.pretrained.marian_npz import MODEL as NPZ
+from keras_transformer.pretrained.marian_npz import read_npz
 from keras_transformer.pretrained.marian_vocabulary import Vocabularies, read_vocabularies
-from keras_transformer.pretrained.weights import open_weights
+from keras_transformer.pretrained.weights import Weights, open_weights
 from keras_transformer.text.sentences import UNKNOWN
 
 Target = tuple[str | int, ...]
@@ -33,7 +35,8 @@ def load_marian(path: Path) -> TranslationModel:
 
     Args:
         path: Holds config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm, vocab.json,
-            and perhaps generation_config.json, tokenizer_config.json and target_vocab.json.
+            and perhaps generation_config.json, tokenizer_config.json and target_vocab.json; or, as Marian
+            writes it, model.npz, and vocab.yml with source.spm and target.spm, or vocab.spm.
 
     Returns:
         The model with its tokenizer.
@@ -42,6 +45,8 @@ def load_marian(path: Path) -> TranslationModel:
         PretrainedError: With what is wrong with the directory. Nothing in it is executed.
     """
     directory = PretrainedDirectory(path)
+    if directory.has(NPZ) and not directory.has(CONFIG):
+        return _made(*read_npz(directory))
     config = read_marian_config(directory)
     vocabularies = read_vocabularies(directory, config)
     weights = open_weights(directory)
@@ -49,6 +54,19 @@ def load_marian(path: Path) -> TranslationModel:
     fills = list(_fills(config, vocabularies, shares))
     constants = _positions(config)
     unused = [] if shares else [Tensor((SHARED,), (config.source_vocabulary, config.network.width))]
+    return _made(config, vocabularies, weights, fills, shares, constants, unused)
+
+
+def _made(
+    config: MarianConfig,
+    vocabularies: Vocabularies,
+    weights: Weights,
+    fills: Sequence[Fill],
+    shares: bool,
+    constants: Sequence[Constant] = (),
+    unused: Sequence[Tensor] = (),
+) -> TranslationModel:
+    """Make a model, and fill it with weights that are all there."""
     check_names(weights, fills, constants, unused)
     network = replace(config.network, forbidden=vocabularies.forbidden)
     target_size = None if shares else len(vocabularies.target.rows)

@@ -82,14 +82,14 @@ def read_marian_config(directory: PretrainedDirectory) -> MarianConfig:
     config = directory.json(CONFIG)
     generation = {**config, **(directory.json(GENERATION) if directory.has(GENERATION) else {})}
     tokenizer = directory.json(TOKENIZER) if directory.has(TOKENIZER) else {}
-    reader = _Reader()
+    reader = Reader()
     made = reader.config(config, generation, tokenizer)
     if reader.problems or made is None:
         raise PretrainedError(directory.path, reader.problems)
     return made
 
 
-class _Reader:
+class Reader:
     """Takes values out of the files, and collects what is wrong with them."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class _Reader:
     ) -> MarianConfig | None:
         self._check_supported(config, generation)
         sizes = {
-            name: self._size(config, name)
+            name: self.size(config, name)
             for name in (
                 "d_model", "encoder_ffn_dim", "decoder_ffn_dim", "encoder_attention_heads",
                 "decoder_attention_heads", "vocab_size",
@@ -111,20 +111,20 @@ class _Reader:
             ("decoder_layers", MAX_LAYERS),
             ("max_position_embeddings", MAX_POSITIONS),
         ):
-            sizes[name] = self._size(config, name, most=most)
-        target_size = self._size(config, "decoder_vocab_size", sizes["vocab_size"])
+            sizes[name] = self.size(config, name, most=most)
+        target_size = self.size(config, "decoder_vocab_size", sizes["vocab_size"])
         rates = {
             name: self._rate(config, name, default)
             for name, default in (("dropout", 0.1), ("attention_dropout", 0.0), ("activation_dropout", 0.0))
         }
         activation = config.get("activation_function", "gelu")
         if not isinstance(activation, str) or activation not in ACTIVATIONS:
-            self._wrong(CONFIG, "activation_function", f"must be one of {', '.join(ACTIVATIONS)}", activation)
+            self.wrong(CONFIG, "activation_function", f"must be one of {', '.join(ACTIVATIONS)}", activation)
         shares = self._flag(config, "share_encoder_decoder_embeddings", True)
         scales = self._flag(config, "scale_embedding", False)
         ties_output = self._flag(config, "tie_word_embeddings", True)
         if shares and target_size != sizes["vocab_size"]:
-            self._wrong(
+            self.wrong(
                 CONFIG, "decoder_vocab_size", f"must be vocab_size, {sizes['vocab_size']}, if shared",
                 target_size,
             )  # fmt: skip
@@ -133,10 +133,10 @@ class _Reader:
             for name in ("pad_token_id", "decoder_start_token_id", "eos_token_id")
         }
         if len({ids["pad_token_id"], ids["eos_token_id"]}) < 2:
-            self._wrong(CONFIG, "eos_token_id", "must differ from pad_token_id", ids["eos_token_id"])
+            self.wrong(CONFIG, "eos_token_id", "must differ from pad_token_id", ids["eos_token_id"])
         forced = generation.get("forced_eos_token_id")
         if forced is not None and forced != ids["eos_token_id"]:
-            self._wrong(GENERATION, "forced_eos_token_id", f"must be {ids['eos_token_id']} or null", forced)
+            self.wrong(GENERATION, "forced_eos_token_id", f"must be {ids['eos_token_id']} or null", forced)
         longest = self._longest(generation, sizes["max_position_embeddings"], forced is not None)
         forbidden = self._forbidden(generation, target_size)
         separate = self._flag(tokenizer, "separate_vocabs", False, TOKENIZER)
@@ -147,7 +147,7 @@ class _Reader:
         }
         for name in ("encoder_attention_heads", "decoder_attention_heads"):
             if sizes["d_model"] % (sizes[name] or 1):
-                self._wrong(CONFIG, name, f"must divide d_model, {sizes['d_model']}", sizes[name])
+                self.wrong(CONFIG, name, f"must divide d_model, {sizes['d_model']}", sizes[name])
         if self.problems:
             return None
         own_inner = sizes["decoder_ffn_dim"] != sizes["encoder_ffn_dim"]
@@ -190,25 +190,23 @@ class _Reader:
     def _check_supported(self, config: dict[str, Any], generation: dict[str, Any]) -> None:
         for name, value in FIXED.items():
             if config.get(name, value) != value:
-                self._wrong(CONFIG, name, f"must be {value!r}, which Marian computes", config[name])
+                self.wrong(CONFIG, name, f"must be {value!r}, which Marian computes", config[name])
         if "model_type" not in config:
             self.problems.append(f"{CONFIG}: model_type is missing: only MarianMT models are imported")
         for name, neutral in NEUTRAL.items():
             if generation.get(name) not in neutral:
                 rule = "changes what is generated and is not supported; remove it"
-                self._wrong(GENERATION, name, rule, generation[name])
+                self.wrong(GENERATION, name, rule, generation[name])
 
     def _longest(self, generation: dict[str, Any], positions: int, forced: bool) -> int:
         """The tokens of the longest answer. max_length counts the start; a forced end is not counted here."""
         if generation.get("max_new_tokens") is not None:
-            longest = self._size(generation, "max_new_tokens", file=GENERATION)
+            longest = self.size(generation, "max_new_tokens", file=GENERATION)
         else:
-            longest = self._size(generation, "max_length", 20, file=GENERATION) - 1
+            longest = self.size(generation, "max_length", 20, file=GENERATION) - 1
         longest = min(longest, positions) - forced
         if longest < 1 and not self.problems:
-            self._wrong(
-                GENERATION, "max_length", "leaves no room for an answer", generation.get("max_length")
-            )
+            self.wrong(GENERATION, "max_length", "leaves no room for an answer", generation.get("max_length"))
         return longest
 
     def _forbidden(self, generation: dict[str, Any], vocabulary: int) -> tuple[int, ...]:
@@ -216,11 +214,11 @@ class _Reader:
         if not isinstance(words, list) or not all(
             isinstance(word, list) and len(word) == 1 for word in words
         ):
-            self._wrong(GENERATION, "bad_words_ids", "must be lists of one id each", words)
+            self.wrong(GENERATION, "bad_words_ids", "must be lists of one id each", words)
             return ()
         return tuple(self._id({"bad_words_ids": word[0]}, "bad_words_ids", vocabulary) for word in words)
 
-    def _size(
+    def size(
         self,
         values: dict[str, Any],
         name: str,
@@ -232,40 +230,31 @@ class _Reader:
         if value is None:
             self.problems.append(f"{file}: {name} is missing")
             return 0
-        if type(value) is not int or not 1 <= value <= most:
-            self._wrong(file, name, f"must be a whole number of 1 to {most:,}", value)
-            return 0
-        return value
+        right = type(value) is int and 1 <= value <= most
+        return self._checked(right, file, name, f"must be a whole number of 1 to {most:,}", value, 0)
 
     def _id(self, values: dict[str, Any], name: str, vocabulary: int) -> int:
         value = values.get(name)
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
-        if type(value) is not int or not 0 <= value < vocabulary:
-            self._wrong(CONFIG, name, f"must be an id of the vocabulary, 0 to {vocabulary - 1}", value)
-            return 0
-        return value
+        right = type(value) is int and 0 <= value < vocabulary
+        rule = f"must be an id of the vocabulary, 0 to {vocabulary - 1}"
+        return self._checked(right, CONFIG, name, rule, value, 0)
 
     def _rate(self, values: dict[str, Any], name: str, default: float) -> float:
         value = values.get(name, default)
-        if type(value) not in (int, float) or not 0 <= value < 1:
-            self._wrong(CONFIG, name, "must be at least 0 and below 1", value)
-            return 0.0
-        return float(value)
+        right = type(value) in (int, float) and 0 <= value < 1
+        return float(self._checked(right, CONFIG, name, "must be at least 0 and below 1", value, 0))
 
     def _flag(self, values: dict[str, Any], name: str, default: bool, file: str = CONFIG) -> bool:
         value = values.get(name, default)
-        if type(value) is not bool:
-            self._wrong(file, name, "must be true or false", value)
-            return default
-        return value
+        return self._checked(type(value) is bool, file, name, "must be true or false", value, default)
 
     def _text(self, values: dict[str, Any], name: str, default: str, file: str) -> str:
         value = values.get(name) or default
-        if not isinstance(value, str) or len(value) > 100 or not value.isprintable():
-            self._wrong(file, name, "must be a printable text of at most 100 characters", value)
-            return default
-        return value
+        right = isinstance(value, str) and len(value) <= 100 and value.isprintable()
+        rule = "must be a printable text of at most 100 characters"
+        return self._checked(right, file, name, rule, value, default)
 
     def _piece(self, values: dict[str, Any], name: str, default: str) -> str:
         value = values.get(name, default)
@@ -273,5 +262,11 @@ class _Reader:
             value = value.get("content")
         return self._text({name: value}, name, default, TOKENIZER)
 
-    def _wrong(self, file: str, name: str, rule: str, value: Any) -> None:
+    def _checked(self, right: bool, file: str, name: str, rule: str, value: Any, instead: Any) -> Any:
+        """The value if it is right; else the other one, and a problem."""
+        if not right:
+            self.wrong(file, name, rule, value)
+        return value if right else instead
+
+    def wrong(self, file: str, name: str, rule: str, value: Any) -> None:
         self.problems.append(f"{file}: {name} {rule}; got {value!r:.60}")

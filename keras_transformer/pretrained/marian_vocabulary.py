@@ -1,7 +1,7 @@
 """The tokenizer of a MarianMT directory: two SentencePiece models, and vocabularies that decide the ids."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,13 +52,29 @@ def read_vocabularies(directory: PretrainedDirectory, config: MarianConfig) -> V
     Raises:
         PretrainedError: With everything that is wrong with the files, or contradicts the configuration.
     """
-    problems: list[str] = []
     names = [VOCABULARY, TARGET_VOCABULARY if config.separate_vocabularies else VOCABULARY]
-    sizes = [config.source_vocabulary, config.target_vocabulary]
     read = {name: directory.json(name) for name in names}
-    for name, size in dict(zip(names, sizes, strict=True)).items():
-        problems += [f"{name}: {problem}" for problem in _wrong(read[name], size, config)]
-    source, target = (read[name] for name in names)
+    models = [directory.bytes(name, MAX_MODEL_BYTES) for name in MODELS]
+    return make_vocabularies(directory, config, names, [read[name] for name in names], models)
+
+
+def make_vocabularies(
+    directory: PretrainedDirectory,
+    config: MarianConfig,
+    names: Sequence[str],
+    sides: Sequence[Mapping[str, Any]],
+    models: Sequence[bytes],
+) -> Vocabularies:
+    """Make the vocabularies of ids by piece, which come from files of these names, and SentencePiece models.
+
+    Raises:
+        PretrainedError: As `read_vocabularies` does.
+    """
+    problems: list[str] = []
+    sizes = [config.source_vocabulary, config.target_vocabulary]
+    for name, (side, size) in dict(zip(names, zip(sides, sizes, strict=True), strict=True)).items():
+        problems += [f"{name}: {problem}" for problem in _wrong(side, size, config)]
+    source, target = sides
     for piece, number in (("pad", config.pad_id), ("eos", config.end_id)):
         if not problems and target[config.pieces[piece]] != number:
             problems.append(
@@ -69,17 +85,16 @@ def read_vocabularies(directory: PretrainedDirectory, config: MarianConfig) -> V
         problems.append("two vocabularies need two tables, and config.json has one table of both sides")
     if problems:
         raise PretrainedError(directory.path, problems)
-    sides = Side(*_ordered(source, config, None)), Side(*_ordered(target, config, config.start_id))
-    inverse = {number: place for place, number in reversed([*enumerate(sides[1].rows.tolist())])}
+    ordered = Side(*_ordered(source, config, None)), Side(*_ordered(target, config, config.start_id))
+    inverse = {number: place for place, number in reversed([*enumerate(ordered[1].rows.tolist())])}
     forbidden = {PAD_ID, START_ID, *(inverse[number] for number in config.forbidden)}
-    models = [directory.bytes(name, MAX_MODEL_BYTES) for name in MODELS]
     try:
         tokenizer = Tokenizer(
-            models, config.source_lang, config.target_lang, [sides[0].pieces, sides[1].pieces]
+            models, config.source_lang, config.target_lang, [each.pieces for each in ordered]
         )
     except ValueError as error:
         raise PretrainedError(directory.path, [f"{' and '.join(MODELS)}: {error}"]) from error
-    return Vocabularies(*sides, tuple(sorted(forbidden)), tokenizer)
+    return Vocabularies(*ordered, tuple(sorted(forbidden)), tokenizer)
 
 
 def _wrong(pieces: Mapping[str, Any], size: int, config: MarianConfig) -> list[str]:

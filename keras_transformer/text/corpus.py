@@ -9,6 +9,7 @@ CorpusError that names the file, the line and what to do.
 import gzip
 import io
 import json
+import re
 import sys
 import zlib
 from collections import Counter
@@ -23,6 +24,7 @@ from keras_transformer.text.tmx import TmxError, translation_units
 
 STANDARD_INPUT = Path("-")
 GZIP_MAGIC = b"\x1f\x8b"
+SURROGATE = re.compile("[\ud800-\udfff]")  # half a character
 MAX_LINE_BYTES = 1 << 20
 CHUNK_BYTES = 1 << 16
 
@@ -251,45 +253,38 @@ def _tsv_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pair]
 def _jsonl_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pair]:
     for number, line in _lines(path):
         if line.strip():
-            try:
-                yield _json_pair(line, source_lang, target_lang)
-            except _RecordError as error:
-                raise CorpusError(f"{_name(path)}, line {number}: {error}") from error
+            yield _json_pair(f"{_name(path)}, line {number}", line, source_lang, target_lang)
 
 
-class _RecordError(ValueError):
-    """A JSON record that is no pair; the caller adds file and line."""
-
-
-def _json_pair(line: str, source_lang: str, target_lang: str) -> Pair:
+def _json_pair(where: str, line: str, source_lang: str, target_lang: str) -> Pair:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise _RecordError(f"not JSON ({error}): each line must be one object") from error
+        raise CorpusError(f"{where}: not JSON ({error}): each line must be one object") from error
     if isinstance(record, dict) and isinstance(record.get("translation"), dict):
         record = record["translation"]
     if not isinstance(record, dict):
-        raise _RecordError(
-            f"{type(record).__name__} where an object like {{{source_lang!r}: .., ..}} is expected"
+        raise CorpusError(
+            f"{where}: {type(record).__name__} where an object like {{{source_lang!r}: .., ..}} is expected"
         )
     by_language = source_lang in record or target_lang in record
     keys = (source_lang, target_lang) if by_language else ("source", "target")
-    return Pair(*(_json_text(record, key, source_lang, target_lang) for key in keys))
-
-
-def _json_text(record: dict[str, object], key: str, source_lang: str, target_lang: str) -> str:
-    if key not in record:
-        raise _RecordError(
-            f"no key {key!r} among {sorted(record)}: the keys must be {source_lang!r} and {target_lang!r}, "
-            "or 'source' and 'target'"
+    lacking = [key for key in keys if key not in record]
+    if lacking:
+        raise CorpusError(
+            f"{where}: no key {lacking[0]!r} among {sorted(record)}: the keys must be {source_lang!r} and "
+            f"{target_lang!r}, or 'source' and 'target'"
         )
-    text = record[key]
+    return Pair(*(_json_text(where, key, record[key]) for key in keys))
+
+
+def _json_text(where: str, key: str, text: object) -> str:
     if not isinstance(text, str):
-        raise _RecordError(f"{key!r} is {text!r} where a string is expected")
-    surrogate = next((character for character in text if "\ud800" <= character <= "\udfff"), None)
-    if surrogate is not None:
-        raise _RecordError(
-            f"{key!r} has the lone surrogate \\u{ord(surrogate):x}, which is half a character: repair it"
+        raise CorpusError(f"{where}: {key!r} is {text!r} where a string is expected")
+    if half := SURROGATE.search(text):
+        raise CorpusError(
+            f"{where}: {key!r} has the lone surrogate \\u{ord(half[0]):x}, which is half a character: "
+            "repair it"
         )
     return text
 

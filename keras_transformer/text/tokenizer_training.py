@@ -21,7 +21,6 @@ FEWEST_PIECES = 261  # 4 special ids, 256 bytes, a piece
 MAX_TRAINING_SENTENCES = 1_000_000
 KINDS = {1: "unigram", 2: "bpe"}  # as SentencePiece numbers them
 WITHOUT_RARE = 0.9995  # the share of a corpus' characters that have a piece where there are too many kinds
-SURROGATE = re.compile("[\ud800-\udfff]")  # half a character
 _TOO_HIGH, _TOO_SMALL = r"too high .* <= (\d+)", r"required_chars\. \d+ vs (\d+)"  # SentencePiece's words
 
 _logger = logging.getLogger(__name__)

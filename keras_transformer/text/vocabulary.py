@@ -10,7 +10,8 @@ from typing import Any
 
 import sentencepiece
 
-from keras_transformer.text.tokenizer_training import SURROGATE, whole
+from keras_transformer.text.corpus import SURROGATE
+from keras_transformer.text.tokenizer_training import whole
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = range(4)  # in every vocabulary that is not SentencePiece's own
 FEW = 32  # texts: the threads that the library starts for several cost more than so many take

@@ -9,7 +9,8 @@ from typing import Any, Self
 import keras
 from keras import ops
 
-from keras_transformer.layers.tensor import Tensor
+from keras_transformer.layers.arguments import check_rates
+from keras_transformer.layers.tensor import Tensor, fits, whole
 from keras_transformer.settings import current_names
 
 
@@ -19,18 +20,24 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
     and spreads the rest over all V.
 
     Labels (B, T), logits (B, T, V). Label 0 is padding and counts for nothing: neither in the sum nor, as
-    the model's output carries the mask that Keras looks for, in the number of tokens of the mean.
+    the model's output carries the mask that Keras looks for, in the number of tokens of the mean. A label
+    outside the vocabulary is refused where its value is known; in a graph, as in `fit`, the loss is NaN.
     """
 
     def __init__(self, label_smoothing: float = 0.1, name: str = "cross_entropy", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
-        if not 0 <= label_smoothing < 1:
-            raise ValueError(f"label_smoothing must be at least 0 and below 1; got {label_smoothing}.")
+        check_rates(label_smoothing=label_smoothing)
         self.label_smoothing = label_smoothing
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        if not fits(y_true.shape, y_pred.shape[:-1]):
+            raise ValueError(
+                f"labels must be ids of shape (batch, time) = {tuple(y_pred.shape[:-1])}, as the logits "
+                f"{tuple(y_pred.shape)} are; got {tuple(y_true.shape)}."
+            )
+        labels = whole("labels", y_true, y_pred.shape[-1], " The logits have that many ids.", floats=True)
         return smoothed_cross_entropy(
-            y_true, y_pred, ops.convert_to_tensor(self.label_smoothing, dtype="float32")
+            labels, y_pred, ops.convert_to_tensor(self.label_smoothing, dtype="float32")
         )
 
     def get_config(self) -> dict[str, Any]:
@@ -98,7 +105,9 @@ def _gradient(
 
 
 def _expected(labels: Tensor, logits: Tensor, label_smoothing: Tensor) -> Tensor:
-    """q, (B, T, V); under XLA it never exists in memory."""
+    """q, (B, T, V), NaN for a label outside the vocabulary; under XLA it never exists in memory."""
     vocabulary = ops.shape(logits)[-1]
     spread = label_smoothing / ops.cast(vocabulary, "float32")
+    inside = ops.logical_and(labels >= 0, labels < vocabulary)
+    spread = ops.where(inside, spread, float("nan"))[..., None]
     return ops.where(labels[..., None] == ops.arange(vocabulary), 1.0 - label_smoothing + spread, spread)

@@ -121,8 +121,7 @@ class _Mosaic:
             ]
             axis.set_ticks(places if self.named else [], list(tokens) * count if self.named else [])
         axes.xaxis.set_tick_params(labelrotation=90)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
+        axes.spines[:].set_visible(False)
 
 
 def _overview(mosaics: list[_Mosaic]) -> Figure:

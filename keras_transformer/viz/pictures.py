@@ -149,8 +149,7 @@ def _label(axes: Axes, rows: Sequence[str], columns: Sequence[str], look: Look) 
         for text in axes.get_xticklabels():
             text.set(ha="left", rotation_mode="anchor")
     axes.tick_params(colors=INK, labelsize=10, length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
 
 
 def _write_numbers(axes: Axes, values: Any, colours: Any, look: Look) -> None:

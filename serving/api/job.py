@@ -9,6 +9,7 @@ from keras_transformer.inference.queue import QueueFullError
 from keras_transformer.inference.request import End, Request
 from keras_transformer.text.sentences import Parts
 from serving.api.partial_text import settled
+from serving.api.search import n_best
 from serving.errors import UnansweredError
 from serving.registry.served_version import ServedVersion
 from serving.registry.users import Users
@@ -108,6 +109,20 @@ class Job:
                 raise UnansweredError(end)
         return Partial(decoded, complete=True)
 
+    def alternatives(self, result: Partial, count: int) -> list[tuple[Partial, list[float]]]:
+        """Return up to `count` further complete results with their log-probabilities, the best first."""
+        found = []
+        for answers in n_best(self.requests[: len(result.tokens)], count + 1)[1:]:
+            tokens: list[list[int]] = []
+            log_probs: list[float] = []
+            left = self._max_tokens
+            for answer in answers:
+                tokens.append(answer.ids[:left])
+                log_probs += answer.log_probs[:left]
+                left -= len(tokens[-1])
+            found.append((Partial(tokens, complete=True), log_probs))
+        return found
+
     def text(self, result: Partial) -> str:
         """Return as much of the text as will not change any more."""
         tokenizer = self.model.tokenizer
@@ -141,7 +156,7 @@ class Job:
             self._changed.set()
         for request in unfinished:
             request.on_end = self._notify
-            request.on_token = self._notify if each_token else None
+            request.on_token = self._notify if each_token and request.beam == 1 else None
         self.model.engine.submit(*unfinished)
         try:
             yield

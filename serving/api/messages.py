@@ -38,6 +38,19 @@ def add_scores(answer: wire.Translation, job: Job, result: Partial) -> None:
         answer.score = sum(log_probs) / len(log_probs)
 
 
+def add_alternatives(answer: wire.Translation, job: Job, result: Partial, options: wire.Options) -> None:
+    """Add further translations, with tokens and scores if these are asked for."""
+    for other, log_probs in job.alternatives(result, options.alternatives):
+        alternative = answer.alternatives.add(text=job.text(other), finish_reason=job.finish_reason(other))
+        if options.scores:
+            tokens = _tokens(job.model, [token for tokens in other.tokens for token in tokens])
+            for token, log_prob in zip(tokens, log_probs, strict=True):
+                token.log_prob = log_prob
+            alternative.tokens.extend(tokens)
+            if log_probs:
+                alternative.score = sum(log_probs) / len(log_probs)
+
+
 def add_alignment(answer: wire.Translation, job: Job, attended: Sequence[Attended]) -> None:
     """Add the source token that each token is aligned with."""
     for part in attended:

@@ -1,10 +1,16 @@
 """The part of an incomplete answer whose text will not change."""
 
+import re
+from codecs import getincrementaldecoder
 from collections.abc import Sequence
+from itertools import takewhile
 
 from keras_transformer.text.tokenizer import Tokenizer
 
 LONGEST_CHARACTER = 4  # bytes
+Utf8Decoder = getincrementaldecoder("utf-8")
+
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
 def settled(tokenizer: Tokenizer, tokens: Sequence[int]) -> Sequence[int]:
@@ -12,22 +18,9 @@ def settled(tokenizer: Tokenizer, tokens: Sequence[int]) -> Sequence[int]:
 
     Byte pieces are decoded as UTF-8 from left to right, so nothing else can change by further tokens.
     """
-    last = tokens[-LONGEST_CHARACTER + 1 :]
-    for back, piece in enumerate(reversed(tokenizer.pieces_target(last)), start=1):
-        byte = _byte(piece)
-        if byte is None or byte < 0x80:
-            return tokens
-        if byte >= 0xC0:
-            return tokens if back >= _length(byte) else tokens[:-back]
-    return tokens
-
-
-def _byte(piece: str) -> int | None:
-    if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
-        return int(piece[3:5], 16)
-    return None
-
-
-def _length(lead: int) -> int:
-    """Return the bytes of the character that begins with this byte."""
-    return 2 if lead < 0xE0 else 3 if lead < 0xF0 else LONGEST_CHARACTER
+    last = reversed(tokenizer.pieces_target(tokens[1 - LONGEST_CHARACTER :]))
+    run = bytes(int(piece[3:5], 16) for piece in takewhile(_BYTE.fullmatch, last))
+    decoder = Utf8Decoder(errors="replace")
+    decoder.decode(run[::-1])
+    incomplete, _ = decoder.getstate()
+    return tokens[: len(tokens) - len(incomplete)]

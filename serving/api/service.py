@@ -11,12 +11,14 @@ from serving.api.context import CallContext
 from serving.api.job import Job, Partial
 from serving.api.messages import (
     add_alignment,
+    add_alternatives,
     add_scores,
     add_tokens,
     attended_part,
     listed_model,
     translation,
 )
+from serving.api.search import search_of
 from serving.engine.attention_graph import Attended, AttentionQueue
 from serving.errors import InvalidError, refusal
 from serving.limits import Limits, check_size
@@ -134,7 +136,10 @@ class TranslationService:
         except TargetLanguageError as error:
             remedy = "Name it as target_language, in HTTP target, or begin the text with >>CODE<<."
             raise InvalidError("options.target_language", f"{error} {remedy}") from error
-        requests = model.requests(parts.texts, options.max_output_tokens, priority, deadline)
+        search = {}
+        if options.beam or options.alternatives or options.prefix or options.HasField("length_penalty"):
+            search = search_of(options, model, len(parts.texts))
+        requests = model.requests(parts.texts, options.max_output_tokens, priority, deadline, search)
         source_tokens = sum(len(request.source) for request in requests)
         check_size("text", source_tokens, "tokens", self._limits.tokens)
         check_size("text", len(requests), "sentences", model.engine.max_waiting)
@@ -162,6 +167,8 @@ class TranslationService:
             add_tokens(answer, job, result)
         if options.scores:
             add_scores(answer, job, result)
+        if options.alternatives:
+            add_alternatives(answer, job, result, options)
         if options.alignment:
             add_alignment(answer, job, attended or await self._attended(job, result))
         return answer

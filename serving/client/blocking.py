@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from threading import Event
-from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
 import grpc
@@ -120,9 +119,7 @@ class Client(Connection):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _batch(self, batch: TextBatch) -> list[wire.Translation]:

@@ -31,6 +31,10 @@ class Options(TypedDict, total=False):
     priority: wire.Priority
     scores: bool
     alignment: bool
+    beam: int
+    alternatives: int
+    length_penalty: float
+    prefix: str
     target_language: str
 
 

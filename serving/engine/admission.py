@@ -9,7 +9,7 @@ class LatencyEstimate:
 
     def __init__(self) -> None:
         self._seconds_per_token = 0.0  # in the batch; 0 until a request has left it
-        self._seconds_between = 0.0  # from one request that leaves to the next
+        self._seconds_between = 0.0  # from one row that becomes free to the next
 
     def left(self, seconds: float, rows: int, tokens: int, answered: bool = True) -> None:
         """Record a request that leaves the batch.
@@ -27,7 +27,7 @@ class LatencyEstimate:
         self._seconds_between += (seconds / rows - self._seconds_between) * weight
 
     def wait(self, ahead: int) -> float:
-        """Return the seconds until a request begins that has `ahead` others before it."""
+        """Return the seconds until a request begins that has requests of `ahead` rows before it."""
         return self._seconds_between * ahead
 
     def in_time(self, wait: float, left: float, tokens: int) -> bool:

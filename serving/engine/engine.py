@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from keras_transformer.inference.backend import Backend
-from keras_transformer.inference.batch import Batch
+from keras_transformer.inference.batch import Batch, Turn
 from keras_transformer.inference.queue import Queue, QueueFullError
 from keras_transformer.inference.request import End, Request
 from serving.engine.admission import LatencyEstimate
@@ -22,6 +22,7 @@ Clock = Callable[[], float]
 
 NICENESS = 5  # of the engine's thread, so that the event loop can still refuse requests in time
 TOGETHER = 8  # requests join a running batch once min(slots / TOGETHER, waiting) rows are free
+MAX_BEAM = 8  # rows of a request
 WAITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 STEPS = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
@@ -36,7 +37,7 @@ class Counts:
 
     Attributes:
         steps: steps of the decoder.
-        tokens: decoded tokens; divided by the steps, the mean number of rows.
+        tokens: decoded tokens, of all rows of a beam; divided by the steps, the mean number of rows.
         ends: ended requests, by how they ended.
         queue_seconds: from the submission of a request to its row.
         first_token_seconds: from the submission to the first token.
@@ -107,6 +108,12 @@ class Engine:
         """Number of rows of the batch."""
         return self._batch.backend.slots
 
+    @property
+    def max_beam(self) -> int:
+        """The widest beam that a request may have; 1 where the backend decodes greedily."""
+        backend = self._batch.backend
+        return min(MAX_BEAM, backend.slots) if backend.has_candidates else 1
+
     def submit(self, *requests: Request) -> None:
         """Add requests to the queue: all, or none. `on_end` is called once for each that was added.
 
@@ -151,7 +158,7 @@ class Engine:
             left = deadline - self._clock()
             if ahead >= self._together and not self._latency.in_time(wait, left, tokens):
                 message = (
-                    f"{ahead:,} requests are waiting, too many for the deadline. Repeat the request later."
+                    f"{waiting:,} requests are waiting, too many for the deadline. Repeat the request later."
                 )
                 raise QueueFullError(message, wait)
         return waiting
@@ -211,32 +218,34 @@ class Engine:
         failed = batch.admit(chosen)
         if lost or failed:
             self._report(lost + failed)
-        advanced, ended = batch.step(now)
-        self._measure(now, chosen, advanced, ended)
-        for request in advanced:
+        turn = batch.step(now)
+        self._measure(now, chosen, turn)
+        for request in turn.advanced:
             if request.on_token is not None:
                 request.on_token(request)
-        self._report(ended)
+        self._report(turn.ended)
 
-    def _measure(
-        self, began: float, chosen: list[Request], advanced: list[Request], ended: list[Request]
-    ) -> None:
+    def _measure(self, began: float, chosen: list[Request], turn: Turn) -> None:
         """Record a turn in the counts and in the latency estimate."""
         now, counts = self._clock(), self.counts
         for request in chosen:
             counts.queue_seconds.observe(began - request.submitted_at)
-            if request.tokens:
+            if request.tokens and request.beam == 1:
                 request.first_token_at = now
                 counts.first_token_seconds.observe(now - request.submitted_at)
-        if advanced:
+        if turn.advanced:
             counts.steps += 1
-            counts.tokens += len(advanced)
+            counts.tokens += turn.rows
             counts.step_seconds.observe(now - began)
-        rows = len(ended) + len(self._batch.members)
-        for request in ended:
+        for request in turn.ended:
+            if request.beam > 1 and request.tokens:  # a beam has none before its end
+                request.first_token_at = now
+                counts.first_token_seconds.observe(now - request.submitted_at)
             seconds = now - (began if request.admitted_at is None else request.admitted_at)
             expected = min(len(request.source), request.max_tokens)
-            self._latency.left(seconds, rows, expected, request.end in (End.STOP, End.LENGTH))
+            self._latency.left(
+                seconds, max(turn.rows, request.beam), expected, request.end in (End.STOP, End.LENGTH)
+            )
 
     def _end_all(self) -> None:
         """End all requests, as nothing decodes them any more."""

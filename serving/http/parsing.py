@@ -19,11 +19,19 @@ MAX_BYTES = 2**20  # of a body: the parser holds the interpreter, and needs at m
 MAX_FORM_BYTES = 2**18  # the same of a form, whose parser is slower
 LARGE_FORM = 2**16  # bytes: to read so many takes less than a few milliseconds
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
-FIELDS = ("q", "source", "target", "format", "model", "version")
-UNUSED = ("api_key", "alternatives")  # LibreTranslate's clients send them; they change nothing here
+SEARCH = ("beam", "alternatives", "length_penalty", "prefix")
+FIELDS = ("q", "source", "target", "format", "model", "version", *SEARCH)
+UNUSED = ("api_key",)  # LibreTranslate's clients send it; it changes nothing here
+MAX_COUNT = 2**32 - 1
 MAX_VERSION = 2**64 - 1
 UNKNOWN = f"body has an unknown field; the fields are {', '.join(FIELDS)}"
-EXPECTED = {"q": "a string, or a list of strings", "version": f"a whole number from 0 to {MAX_VERSION}"}
+EXPECTED = {
+    "q": "a string, or a list of strings",
+    "version": f"a whole number from 0 to {MAX_VERSION}",
+    "beam": f"a whole number from 0 to {MAX_COUNT}",
+    "alternatives": f"a whole number from 0 to {MAX_COUNT}",
+    "length_penalty": "a number",
+}
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,7 @@ class TextRequest:
         target: Language code; empty is any.
         model: Name; empty is any.
         version: Number; 0 is the default.
+        search: Fields of wire.Options that choose the search.
     """
 
     texts: list[str]
@@ -45,6 +54,7 @@ class TextRequest:
     target: str
     model: str
     version: int
+    search: Mapping[str, Any]
 
     @property
     def text(self) -> str:
@@ -68,7 +78,10 @@ class _Fields(msgspec.Struct, forbid_unknown_fields=True):
     model: str = ""
     version: int | str = 0
     api_key: msgspec.Raw = msgspec.Raw()
-    alternatives: msgspec.Raw = msgspec.Raw()
+    beam: int | str = 0
+    alternatives: int | str = 0
+    length_penalty: float | str | None = None
+    prefix: str = ""
 
 
 _DECODER = msgspec.json.Decoder(_Fields)
@@ -136,7 +149,22 @@ def _parse(content: bytes, kind: str, limits: Limits) -> TextRequest:
     for name, code in (("source", fields.source), ("target", fields.target)):
         check_name(name, code, "the code of a language")
     source = "" if fields.source == "auto" else fields.source
-    return TextRequest(texts, several, source, fields.target, fields.model, _number(fields.version))
+    version = _number("version", fields.version, MAX_VERSION)
+    return TextRequest(texts, several, source, fields.target, fields.model, version, _search(fields))
+
+
+def _search(fields: _Fields) -> Mapping[str, Any]:
+    """Return the fields of wire.Options that are not the default."""
+    search: dict[str, Any] = {"prefix": fields.prefix} if fields.prefix else {}
+    for name, value in (("beam", fields.beam), ("alternatives", fields.alternatives)):
+        if number := _number(name, value, MAX_COUNT):
+            search[name] = number
+    if fields.length_penalty is not None:
+        try:
+            search["length_penalty"] = float(fields.length_penalty)
+        except ValueError:
+            raise _unexpected("length_penalty") from None
+    return search
 
 
 def _fields(content: bytes, kind: str, limits: Limits) -> _Fields:
@@ -174,11 +202,11 @@ def _parse_form(content: bytes, segments: int) -> Mapping[str, Any]:
     return {name: values if len(values) > 1 else values[0] for name, values in known.items()}
 
 
-def _number(value: object) -> int:
+def _number(name: str, value: object, maximum: int) -> int:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 20:
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_VERSION:
-        raise _unexpected("version")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= maximum:
+        raise _unexpected(name)
     return value
 
 

@@ -108,8 +108,8 @@ class Routes:
             context.method = "BatchTranslate"
             batch = wire.BatchTranslateRequest(texts=parsed.texts, options=options)
             found = await self._server.service.batch_translate(batch, context)
-            texts = [_text(place, segment) for place, segment in enumerate(found.segments)]
-            return _json({"translatedText": texts, "model": options.model, "version": options.version})
+            answers = [_answer(place, segment) for place, segment in enumerate(found.segments)]
+            return _json(serializers.several(answers, options))
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         """Answer POST /translate/stream with server-sent events; an error before the first is a status."""
@@ -152,7 +152,9 @@ class Routes:
             self._server.service.models, parsed.source, parsed.target, parsed.model, parsed.version
         )
         language = parsed.target if model.tokenizer.target_languages else ""
-        return wire.Options(model=model.name, version=model.version, target_language=language)
+        return wire.Options(
+            model=model.name, version=model.version, target_language=language, **parsed.search
+        )
 
 
 def _json(content: Any, status: int = 200) -> web.Response:
@@ -160,9 +162,9 @@ def _json(content: Any, status: int = 200) -> web.Response:
     return web.Response(text=text, status=status, content_type=JSON)
 
 
-def _text(place: int, segment: wire.Segment) -> str:
+def _answer(place: int, segment: wire.Segment) -> wire.Translation:
     if segment.HasField("translation"):
-        return segment.translation.text
+        return segment.translation
     error = segment.error
     retry_after = error.retry_after if error.HasField("retry_after") else None
     raise RefusedError(Refusal(error.code, f"q[{place}]: {error.message}", error.field, retry_after))

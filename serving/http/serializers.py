@@ -1,7 +1,7 @@
 """Messages of the service as JSON."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
@@ -14,9 +14,28 @@ STATES = {wire.STATE_SERVING: "serving", wire.STATE_UNAVAILABLE: "unavailable"}
 SLICE = 4096  # numbers that are written at a time: others have their turn between
 
 
+def several(found: Sequence[wire.Translation], options: wire.Options) -> dict[str, Any]:
+    """A list of texts."""
+    content = {
+        "translatedText": [each.text for each in found],
+        "model": options.model,
+        "version": options.version,
+    }
+    if options.alternatives:
+        content["alternatives"] = [_alternatives(each) for each in found]
+    return content
+
+
 def translated(found: wire.Translation) -> dict[str, Any]:
     """One text."""
-    return {"translatedText": found.text, "model": found.model, "version": found.version}
+    content = {"translatedText": found.text, "model": found.model, "version": found.version}
+    if found.alternatives:
+        content["alternatives"] = _alternatives(found)
+    return content
+
+
+def _alternatives(found: wire.Translation) -> list[str]:
+    return [each.text for each in found.alternatives]
 
 
 def done(found: wire.Translation) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """A version that serves: its tokenizer, its engine, and its attention."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any
 
 from export.artifact.golden import Golden
 from export.artifact.layout import ONNX
@@ -84,7 +86,12 @@ class ServedVersion:
     users: Users = field(default_factory=Users)
 
     def requests(
-        self, texts: Sequence[str], max_tokens: int = 0, priority: int = 0, deadline: float | None = None
+        self,
+        texts: Sequence[str],
+        max_tokens: int = 0,
+        priority: int = 0,
+        deadline: float | None = None,
+        search: Mapping[str, Any] = MappingProxyType({}),
     ) -> list[Request]:
         """Return a request for each text; one without tokens has ended already.
 
@@ -93,12 +100,13 @@ class ServedVersion:
             max_tokens: Longest answer to a sentence; 0 is the model's own limit.
             priority: Higher goes first.
             deadline: When no work is done any more.
+            search: Further fields of Request; by default it is greedy.
         """
         requests = []
         for source in self.tokenizer.encode_source(texts, self.longest):
             limit = min(self.limit(len(source)), self.longest, max_tokens or self.longest)
             end = End.STOP if source == [self.tokenizer.eos_id] else None
-            requests.append(Request(source, limit, priority, deadline, end=end))
+            requests.append(Request(source, limit, priority, deadline, end=end, **search))
         return requests
 
 
@@ -118,7 +126,9 @@ def load_model(name: str, number: int, version: Version, settings: EngineSetting
     backend = _backend(version, settings)
     engine = Engine(backend, tokenizer.eos_id, settings.queue, settings.prefill_tokens)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
-    attention = AttentionGraph(version.path(f"{ONNX}/attention.onnx")) if ONNX in manifest.formats else None
+    attention = (
+        AttentionGraph(version.directory / ONNX / "attention.onnx") if ONNX in manifest.formats else None
+    )
     examples = tuple(sentence.source for sentence in version.golden[:EXAMPLES])
     corpus = _file_names(manifest.quality.corpus or "")
     limits = manifest.limits
@@ -156,7 +166,7 @@ def _backend(version: Version, settings: EngineSettings) -> Backend:
 
         limits = version.manifest.limits
         longest = limits.source_tokens
-        make_backend = open_backend(version.path(ONNX), settings.precision, start_id, settings.threads)
+        make_backend = open_backend(version.directory / ONNX, settings.precision, start_id, settings.threads)
         return make_backend(slots, longest, min(limits.answer(longest), longest))
     except Exception as error:  # the libraries have no common type for their errors
         raise ModelError(f"its graphs cannot be loaded: {error}") from error

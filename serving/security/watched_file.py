@@ -1,12 +1,12 @@
 """Content of files, read again when they change."""
 
 import logging
-import os
-import stat
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
+
+from export.artifact.checksums import NotReadableError, read_regular
 
 _logger = logging.getLogger(__name__)
 
@@ -58,19 +58,11 @@ class Watched(Generic[Content]):
 def read_bytes(path: Path) -> bytes:
     """Return the content of a regular file of at most MAX_BYTES, without waiting for a pipe."""
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise UnusableError(f"{path} is not a regular file; name one that is")
-            content = file.read(MAX_BYTES + 1)
+        return read_regular(path, MAX_BYTES)
+    except NotReadableError as error:
+        raise UnusableError(f"{path} cannot be used: {error}; name another file") from error
     except OSError as error:
         raise UnusableError(f"{path} cannot be read ({error.strerror}); name a file that can") from error
-    if len(content) > MAX_BYTES:
-        raise UnusableError(f"{path} has more than {MAX_BYTES:,} bytes; name a smaller file")
-    return content
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _mark(path: Path) -> tuple[int, ...] | None:

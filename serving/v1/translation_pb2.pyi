@@ -139,13 +139,17 @@ class Weights(_message.Message):
     def __init__(self, shape: _Optional[_Iterable[int]] = ..., values: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Options(_message.Message):
-    __slots__ = ("model", "version", "max_output_tokens", "priority", "scores", "alignment", "target_language")
+    __slots__ = ("model", "version", "max_output_tokens", "priority", "scores", "alignment", "beam", "alternatives", "length_penalty", "prefix", "target_language")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     SCORES_FIELD_NUMBER: _ClassVar[int]
     ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    BEAM_FIELD_NUMBER: _ClassVar[int]
+    ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     model: str
     version: int
@@ -153,11 +157,15 @@ class Options(_message.Message):
     priority: Priority
     scores: bool
     alignment: bool
+    beam: int
+    alternatives: int
+    length_penalty: float
+    prefix: str
     target_language: str
-    def __init__(self, model: _Optional[str] = ..., version: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., priority: _Optional[_Union[Priority, str]] = ..., scores: _Optional[bool] = ..., alignment: _Optional[bool] = ..., target_language: _Optional[str] = ...) -> None: ...
+    def __init__(self, model: _Optional[str] = ..., version: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., priority: _Optional[_Union[Priority, str]] = ..., scores: _Optional[bool] = ..., alignment: _Optional[bool] = ..., beam: _Optional[int] = ..., alternatives: _Optional[int] = ..., length_penalty: _Optional[float] = ..., prefix: _Optional[str] = ..., target_language: _Optional[str] = ...) -> None: ...
 
 class Translation(_message.Message):
-    __slots__ = ("text", "finish_reason", "tokens", "score", "alignment", "model", "version", "usage", "source_tokens")
+    __slots__ = ("text", "finish_reason", "tokens", "score", "alignment", "model", "version", "usage", "source_tokens", "alternatives")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -167,6 +175,7 @@ class Translation(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
     text: str
     finish_reason: FinishReason
     tokens: _containers.RepeatedCompositeFieldContainer[Token]
@@ -176,7 +185,20 @@ class Translation(_message.Message):
     version: int
     usage: Usage
     source_tokens: _containers.RepeatedCompositeFieldContainer[Token]
-    def __init__(self, text: _Optional[str] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., score: _Optional[float] = ..., alignment: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., model: _Optional[str] = ..., version: _Optional[int] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., source_tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ...) -> None: ...
+    alternatives: _containers.RepeatedCompositeFieldContainer[Alternative]
+    def __init__(self, text: _Optional[str] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., score: _Optional[float] = ..., alignment: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., model: _Optional[str] = ..., version: _Optional[int] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., source_tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ...) -> None: ...
+
+class Alternative(_message.Message):
+    __slots__ = ("text", "finish_reason", "tokens", "score")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    finish_reason: FinishReason
+    tokens: _containers.RepeatedCompositeFieldContainer[Token]
+    score: float
+    def __init__(self, text: _Optional[str] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., score: _Optional[float] = ...) -> None: ...
 
 class Token(_message.Message):
     __slots__ = ("id", "piece", "log_prob")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_transformer.inference.backend import Encoded, Ids, StepResult
+from keras_transformer.inference.backend import Candidates, Encoded, Ids, StepResult
 
 END = 3
 BROKEN_SOURCE, BROKEN_STEP, NO_NUMBER = 97, 98, 99  # tokens of a source that fails
@@ -17,6 +17,8 @@ def answer(source: Sequence[int]) -> list[int]:
 
 class FakeBackend:
     """Rows as the contract of a backend has them, and a check that its caller keeps to it."""
+
+    has_candidates = False
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -45,9 +47,7 @@ class FakeBackend:
         if any(self._next(row) == BROKEN_STEP + 100 for row in range(len(self.rows))):
             raise RuntimeError("no step")
         steps = [self.step_alone(row) for row in range(len(self.rows))]
-        return StepResult(
-            *(np.concatenate(values) for values in zip(*(step[:2] for step in steps), strict=True))
-        )
+        return StepResult(*(np.concatenate(values) for values in zip(*steps, strict=True)))
 
     def step_alone(self, row: int) -> StepResult:
         token = self._next(row)
@@ -56,6 +56,9 @@ class FakeBackend:
         self.rows[row][1].append(token)
         log_prob = float("nan") if token == NO_NUMBER + 100 else -token / 1024
         return StepResult(np.array([token], np.int32), np.array([log_prob], np.float32))
+
+    def candidates(self, count: int) -> Candidates:
+        raise AssertionError("greedy search without a prefix has no choice")
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
         raise AssertionError("greedy search without a prefix moves no row")

@@ -1,8 +1,9 @@
-"""encoder.onnx and decoder.onnx of a version in ONNX Runtime."""
+"""encoder.onnx, decoder.onnx and candidates.onnx of a version in ONNX Runtime."""
 
 from functools import partial
 from pathlib import Path
 
+from export.artifact.layout import CANDIDATES
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.backends.session import open_session
 from keras_transformer.inference.hosted_decoder import Decoder
@@ -15,7 +16,7 @@ def open_backend(directory: Path, precision: str, start_id: int, threads: int = 
     """Open the graphs of a version, and return what creates a backend for them from its sizes.
 
     Args:
-        directory: holds the two graphs.
+        directory: holds the graphs.
         precision: float32 or int8.
         start_id: the token that every answer starts after.
         threads: threads of one matrix product.
@@ -24,11 +25,13 @@ def open_backend(directory: Path, precision: str, start_id: int, threads: int = 
         open_session(directory / f"{name}{SUFFIXES[precision]}.onnx", threads)
         for name in ("encoder", "decoder")
     )
-    return partial(OnnxBackend, encoder, decoder, start_id)
+    choosing = directory / Path(CANDIDATES).name
+    candidates = open_session(choosing) if choosing.exists() else None
+    return partial(OnnxBackend, encoder, decoder, candidates, start_id)
 
 
 class SchedulerOnnx(Decoder):
-    """Decodes greedily with the graphs of a version directory."""
+    """Decodes with the graphs of a version directory."""
 
     def __init__(
         self,

@@ -23,23 +23,23 @@ class OnnxBackend:
 
     Args:
         encoder: a session of the encoder.
-        decoder: a session of the decoder; one with candidates is needed for beams and prefixes.
+        decoder: a session of the decoder.
+        candidates: a session of the graph of candidates; without it (None) there are no beams or prefixes.
         start_id: the token that every answer starts after.
         slots: the maximum of B.
         longest_source: the longest source, in tokens.
         longest_answer: the longest answer, in tokens.
-        candidates: how many of the likeliest tokens of a row are returned, by a decoder that has them.
     """
 
     def __init__(
         self,
         encoder: Any,
         decoder: Any,
+        candidates: Any,
         start_id: int,
         slots: int,
         longest_source: int,
         longest_answer: int,
-        candidates: int = 1,
     ) -> None:
         self.slots = slots
         self.rows = 0
@@ -59,8 +59,11 @@ class OnnxBackend:
         self._position = np.zeros(slots, np.int32)
         self._memory_position = np.zeros(slots, np.int32)
         self._log_prob = np.zeros((slots, 1), np.float32)
-        self._candidates = _candidate_buffers(decoder, slots, candidates) if "count" in inputs else None
-        self._count = np.array(self._candidates.highest.shape[1:] if self._candidates else [0])
+        outputs = {value.name: value for value in decoder.get_outputs()}
+        self._candidates: Any = candidates if "log_probs" in outputs else None
+        self.has_candidates = self._candidates is not None
+        vocabulary = outputs["log_probs"].shape[1] if self.has_candidates else 0
+        self._log_probs = np.zeros((slots, vocabulary), np.float32)
         self._bindings: dict[int, Any] = {}
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
@@ -89,6 +92,11 @@ class OnnxBackend:
         rows = slice(row, row + 1)
         return self._run(self._bound(rows), rows)
 
+    def candidates(self, count: int) -> Candidates:
+        log_probs = self._log_probs[: self.rows]
+        counts = np.array([min(count, log_probs.shape[1])])
+        return Candidates(log_probs, *self._candidates.run(None, {"log_probs": log_probs, "count": counts}))
+
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
         self._token[rows, 0] = tokens
         moved = rows != parents
@@ -111,8 +119,7 @@ class OnnxBackend:
     def _run(self, binding: Any, rows: slice) -> StepResult:
         self._decoder.run_with_iobinding(binding)
         self._position[rows] += 1
-        candidates = self._candidates and self._candidates.of(rows)
-        return StepResult(self._token[rows, 0], self._log_prob[rows, 0], candidates)
+        return StepResult(self._token[rows, 0], self._log_prob[rows, 0])
 
     def _bound(self, rows: slice) -> Any:
         binding = self._decoder.io_binding()
@@ -122,8 +129,6 @@ class OnnxBackend:
             "memory_position": self._memory_position[rows],
         }
         outputs = self._outputs(rows)
-        if self._candidates:
-            inputs["count"] = self._count
         for kind, buffer in self._caches.items():
             inputs[f"{kind}_capacity"] = self._capacities[kind]
             for part in range(len(buffer)):
@@ -140,17 +145,9 @@ class OnnxBackend:
     def _outputs(self, rows: slice) -> Arrays:
         """Return the buffers of what the decoder says of these rows, other than the caches."""
         outputs: Arrays = {"next": self._token[rows], "log_prob": self._log_prob[rows]}
-        if self._candidates:
-            outputs |= {name: values[rows] for name, values in self._candidates._asdict().items()}
+        if self.has_candidates:
+            outputs["log_probs"] = self._log_probs[rows]
         return outputs
-
-
-def _candidate_buffers(decoder: Any, slots: int, count: int) -> Candidates:
-    (vocabulary,) = (value.shape[1] for value in decoder.get_outputs() if value.name == "log_probs")
-    shape = slots, min(count, vocabulary)
-    return Candidates(
-        np.zeros((slots, vocabulary), np.float32), np.zeros(shape, np.float32), np.zeros(shape, np.int64)
-    )
 
 
 def _address(values: NDArray[Any]) -> tuple[Any, ...]:

@@ -11,13 +11,15 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (without its operators the graph does not load)
 
-from keras_transformer.inference.backend import Encoded, Ids, StepResult
+from keras_transformer.inference.backend import Candidates, Encoded, Ids, StepResult
 
 GROWTH = 8  # positions by which the cache grows
 
 
 class SavedModelBackend:
     """Greedy only: the signatures return no candidates. A step creates a new cache."""
+
+    has_candidates = False
 
     def __init__(self, directory: Path, start_id: int, slots: int) -> None:
         self.slots = slots
@@ -59,6 +61,9 @@ class SavedModelBackend:
         self._token[row] = result["next"].numpy()[0]
         self._position[row] += 1
         return StepResult(self._token[row : row + 1], result["log_prob"].numpy())
+
+    def candidates(self, count: int) -> Candidates:
+        raise NotImplementedError("the signatures of a SavedModel return no candidates.")
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
         source = np.arange(len(self._token))

@@ -1,7 +1,9 @@
 """What a worked example consists of, apart from how it is shown: in a terminal, as pictures, on a page."""
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 
 Cell: TypeAlias = float | str
 DECIMALS = 6
+TEXTS = Path(__file__).parent / "texts"
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,28 @@ def table(cells: Any, rows: Sequence[str], columns: Sequence[str], corner: str =
             f"got rows of {[len(row) for row in content]} cells."
         )
     return Table(tuple(rows), tuple(columns), content, corner)
+
+
+def told(name: str, tables: Mapping[str, Table], **values: Any) -> WorkedExample:
+    """Return the example whose words are in texts/NAME.toml.
+
+    Args:
+        name: Of the file.
+        tables: The tables of its steps and pictures, by the names that they have there.
+        **values: What the texts have in braces.
+    """
+    texts = tomllib.loads((TEXTS / f"{name}.toml").read_text("utf-8"))
+
+    def filled(text: str) -> str:
+        return text.format(**values)
+
+    def step(caption: str, table: str = "", picture: Any = None, **others: str) -> ExampleStep:
+        drawn = picture and Picture(**{**picture, "table": tables[picture.get("table", table)]})
+        words = {part: filled(text) for part, text in others.items()}
+        return ExampleStep(filled(caption), table=tables.get(table), picture=drawn, **words)
+
+    steps = tuple(step(**described) for described in texts["steps"])
+    return WorkedExample(filled(texts["title"]), filled(texts["explanation"]), steps, filled(texts["code"]))
 
 
 def features(width: int) -> list[str]:

@@ -103,7 +103,7 @@ def test_a_version_has_its_tokenizer_and_its_golden_sentences(
     again = open_version(version.directory)
     assert again.golden == version.golden
     assert again.tokenizer.get_config() == model.tokenizer.get_config()
-    assert again.path("golden.jsonl").is_file()
+    assert (again.directory / "golden.jsonl").is_file()
 
 
 def test_a_version_that_lies_elsewhere_under_another_name_is_the_same(

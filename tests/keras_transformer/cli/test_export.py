@@ -163,16 +163,14 @@ def test_a_full_disk_is_told_and_nothing_is_left(
 
 def test_a_version_is_no_run(version: Version, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = (
-        f"{version.directory} is an exported version, for `translate`, `verify` and `info`: name the run "
-        "here that it was exported from."
+        f"{version.directory} is an exported version, for `translate`, `evaluate`, `verify` and `info`: name "
+        "the run here that it was exported from."
     )
     (tmp_path / "a.fr").write_text("Merci.\n")
     (tmp_path / "a.en").write_text("Thanks.\n")
     golden = ["--golden", tmp_path / "a.fr"]
     assert failed(capsys, "export", version.directory, "--output", tmp_path / "2", *golden) == told
     assert failed(capsys, "attention", version.directory, "Merci.", "--output", tmp_path / "a.html") == told
-    texts = ["--source", tmp_path / "a.fr", "--reference", tmp_path / "a.en"]
-    assert failed(capsys, "evaluate", version.directory, *texts) == told
 
 
 # translate
@@ -199,18 +197,25 @@ def test_which_runtime_translates_is_told_and_no_framework_is_loaded(version: Ve
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (["--beam", "4"], "--beam"),
-        (["--length-penalty", "0.6"], "--length-penalty"),
         (["--max-tokens", "9"], "--max-tokens"),
-        (["--json", "--beam", "2"], "--beam, --json"),
+        (["--json", "--max-tokens", "2"], "--max-tokens, --json"),
     ],
 )
 def test_what_only_a_run_can_do_is_refused_with_the_remedy(
     options: list[str], named: str, version: Version, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert failed(capsys, "translate", version.directory, "--input", os.devnull, *options) == (
-        f"{version.directory} is an exported version, and translates greedily: leave out {named}, or name "
-        "the run that it was exported from."
+        f"{version.directory} is an exported version: leave out {named}, or name the run that it was "
+        "exported from."
+    )
+
+
+def test_a_beam_of_a_version_without_onnx_is_refused_with_the_remedy(
+    version: Version, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert failed(capsys, "translate", version.directory, "--input", os.devnull, "--beam", "4") == (
+        f"{version.directory} searches no beam. ctranslate2 float32 decodes greedily: export it with "
+        "--format onnx as well, or leave out --beam."
     )
 
 

@@ -60,7 +60,9 @@ def failure(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capsys.readouterr().err.splitlines()[-1].removeprefix("keras-transformer translate: ")
 
 
-@pytest.mark.parametrize("options", [[], ["--scores"]])
+@pytest.mark.parametrize(
+    "options", [[], ["--scores"], ["--beam", "4", "--length-penalty", "0.5", "--scores"]]
+)
 @pytest.mark.parametrize("place", ["", "/fr-en", "/fr-en/1"])
 def test_a_server_prints_what_its_version_prints(
     options: list[str],
@@ -169,10 +171,17 @@ def test_a_server_without_any_model_is_told_with_what_to_do(
 
 
 def test_what_only_a_run_can_is_refused(server: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert failure(capsys, server, "--beam", 4, "--json") == (
-        f"{server} is a server, and translates greedily: leave out --beam, --json, "
-        "or name the run that its model was exported from."
+    assert failure(capsys, server, "--max-tokens", 4, "--json") == (
+        f"{server} is a server: leave out --max-tokens, --json, or name the run that its model was exported "
+        "from."
     )
+
+
+def test_a_beam_that_is_too_wide_for_a_server_is_told(
+    server: str, letters: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["translate", server, "--input", str(letters), "--beam", "9"]) == 1
+    assert "options.beam must be at most 8; got 9" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def end_id(sessions: list[Any], rows: list[list[int]]) -> int:
 
 
 def backend(sessions: list[Any], kind: type[OnnxBackend] = OnnxBackend, slots: int = SLOTS) -> OnnxBackend:
-    return kind(*sessions, START, slots, LONGEST, LONGEST, 2 * WIDEST)
+    return kind(*sessions, START, slots, LONGEST, LONGEST)
 
 
 def request(place: int, row: Sequence[int]) -> Request:

@@ -38,6 +38,16 @@ def test_the_highest_priority_goes_first_and_then_the_oldest() -> None:
     assert taken(queue) == [requests[place] for place in (1, 3, 5, 0, 2, 4)]
 
 
+def test_a_beam_waits_for_its_rows_and_those_behind_it_do_not_pass() -> None:
+    queue = Queue(10)
+    wide, narrow = request(1, beam=5), request(2)
+    queue.put(wide, narrow)
+    assert queue.ahead_of(0) == 6  # rows
+    assert queue.take(4, 100, 0.0) == ([], [])
+    assert queue.take(5, 100, 0.0) == ([wide], [])
+    assert queue.take(5, 100, 0.0) == ([narrow], [])
+
+
 def test_a_queue_takes_so_many_and_says_so() -> None:
     queue = Queue(2)
     first, second, third = request(1), request(2), request(3)

@@ -241,7 +241,7 @@ def sources(count: int) -> list[list[int]]:
 
 
 def backend(kind: type[OnnxBackend], version: Path, precision: str, slots: int) -> Any:
-    sessions = open_backend(version, precision, START).args[:2]
+    sessions = open_backend(version, precision, START).args[:3]
     return kind(*sessions, START, slots, LENGTH, LENGTH)
 
 
@@ -259,6 +259,63 @@ def test_answers_and_scores_are_bit_for_bit_those_of_a_sentence_alone(version: P
     for each, expected in zip(requests, alone, strict=True):
         assert each.tokens == expected.ids
         assert sum(each.log_probs) / len(each.log_probs) == expected.score
+
+
+@counts(150, 5_000)
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_beams_of_any_width_have_the_tokens_and_scores_that_they_have_alone(
+    version: Path, precision: str, count: int
+) -> None:
+    rng, rows = random.Random(3), sources(count)
+    told = Told()
+    requests = [
+        Request(
+            row,
+            min(longest_answer(len(row)), LENGTH),
+            on_end=told,
+            beam=rng.choice([1, 1, 2, 3, 4, 5, 8]),
+            length_penalty=rng.choice([0.0, 0.6, 1.0]),
+            prefix=rng.choice([(), (), (7,), (8, 9, 10)]),
+        )
+        for row in rows
+    ]
+    engine = Engine(backend(OnnxBackend, version, precision, 13), END, count, prefill_tokens=40).start()
+    cancelled = {id(each) for each in rng.sample(requests, count // 20)}
+    for each in requests:
+        engine.submit(each)
+        if id(each) in cancelled:
+            engine.cancel(each)
+    assert engine.stop(timeout=600)
+    assert engine.running == 0
+    runtime = SchedulerOnnx(version, precision, START, END, LENGTH)
+    different = 0
+    for each in requests:
+        if each.end is End.CANCELLED:
+            assert id(each) in cancelled
+            continue
+        (alone,) = runtime.search([each.source], each.beam, each.length_penalty, [each.prefix])
+        assert each.answers == alone
+        assert (each.tokens, each.log_probs) == (alone[0].ids, list(alone[0].log_probs))
+        (greedy,) = runtime.search([each.source], prefixes=[each.prefix])
+        different += greedy[0].ids != alone[0].ids
+    assert different > count / 20  # the beams change something
+    assert engine.counts.tokens > sum(len(each.tokens) for each in requests)  # of all rows
+
+
+def test_a_wide_beam_is_admitted_in_its_turn_however_many_greedy_requests_come(version: Path) -> None:
+    told = Told()
+    engine = Engine(backend(OnnxBackend, version, "float32", 8), END)
+    row = [*range(5, 15), END]
+    before = [Request(row, 20, on_end=told) for _ in range(40)]
+    after = [Request(row[1:], 20, on_end=told) for _ in range(200)]  # of another length: none is taken along
+    wide = [Request(row, 20, on_end=told, beam=8) for _ in range(3)]
+    engine.start()
+    for each in (*before, *wide, *after):
+        engine.submit(each)
+    assert engine.stop(timeout=120)
+    admitted = [each.admitted_at or 0.0 for each in (*before, *wide)]
+    assert max(admitted) < min(each.admitted_at or 0.0 for each in after)
+    assert all(len(each.answers) == 8 for each in wide)
 
 
 class Damaging(OnnxBackend):

@@ -107,14 +107,14 @@ def test_where_no_model_is_left_one_may_come(fields: dict[str, Any]) -> None:
         ({"q": "a", "version": 2**64}, "version must be a whole number from 0 to 18446744073709551615"),
         (
             {"q": "a", "x": 1},
-            "unknown field; the fields are q, source, target, format, model, version",
+            "unknown field; the fields are q, source, target, format, model, version, beam, alternatives",
         ),
         (["a"], "body must be a JSON object"),
         ({"q": "a" * 5001}, "text has 5,001 characters; the limit is 5,000"),
         ({"q": ["a"] * 129}, "texts has 129 items; the limit is 128"),
         ({"q": [["a"]]}, "q must be a string, or a list"),
         (
-            {"q": "a", "api_key": 7, "alternatives": [3], "version": None},
+            {"q": "a", "api_key": 7, "version": None},
             "version must be a whole number from 0 to 18446744073709551615",
         ),
     ],
@@ -131,13 +131,14 @@ def test_a_form_of_too_many_fields_is_refused_before_they_are_taken_apart() -> N
     async def scenario() -> None:
         async with site(limits=Limits(segments=2)) as http:
             form = {"Content-Type": "application/x-www-form-urlencoded"}
-            others = "source=fr&target=en&format=text&model=fr-en&version=3&api_key=&alternatives=0"
+            search = "alternatives=0&beam=1&length_penalty=1&prefix="
+            others = f"source=fr&target=en&format=text&model=fr-en&version=3&api_key=&{search}"
             _, answer = await told(http.post("/translate", data=f"q=a&q=b&{others}", headers=form))
             assert answer["translatedText"] == ["a", "b"]
-            most = "fields; the limit is 9, 2 of them q"
+            most = "fields; the limit is 12, 2 of them q"
             for body, why in (
                 ("q=a&q=b&q=c", "texts has 3 items; the limit is 2"),
-                (f"q=a&q=b&q=c&{others}", f"body has 10 {most}"),
+                (f"q=a&q=b&q=c&{others}", f"body has 13 {most}"),
                 ("q&" * 2**16, f"body has 65,537 {most}"),
                 ("q=%ff", "the fields of the body must be UTF-8"),
             ):

@@ -149,8 +149,8 @@ def test_a_token_file_that_becomes_a_pipe_keeps_nobody_waiting_and_the_tokens_st
     path.unlink()
     os.mkfifo(path)
     assert tokens.accepts("Bearer good")
-    assert f"{path} is not a regular file" in caplog.text
-    with pytest.raises(UnusableError, match="is not a regular file"):
+    assert f"{path} cannot be used: it must be a file" in caplog.text
+    with pytest.raises(UnusableError, match="it must be a file, and is neither"):
         Tokens(path)
 
 
@@ -162,5 +162,5 @@ def test_a_token_file_is_bounded_and_its_length_changes_nothing_of_a_request(tmp
     assert not tokens.accepts("Bearer token-50000")
     assert isinstance(tokens._digests.now(), set)  # nothing is gone through
     path.write_text("a" * (2**20 + 1))
-    with pytest.raises(UnusableError, match="has more than 1,048,576 bytes"):
+    with pytest.raises(UnusableError, match="at most 1,048,576 bytes, and has 1,048,577"):
         Tokens(path)

@@ -13,7 +13,7 @@ from keras_transformer.layers import (
     TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
-from keras_transformer.viz.walkthrough.content import ExampleStep, Picture, WorkedExample, features, table
+from keras_transformer.viz.walkthrough.content import WorkedExample, features, table, told
 
 # The paper's base model; the vocabulary is that of its English and German.
 LAYERS, HEADS, WIDTH, INNER, VOCABULARY = 6, 8, 512, 2048, 37_000
@@ -44,68 +44,36 @@ def shapes() -> WorkedExample:
         (f"{LAYERS} decoder blocks", LAYERS * decoder.count_params()),
         ("embedding, also the last layer", embedding.count_params()),
     ]
-    total = sum(count for _, count in counts)
-    steps = (
-        ExampleStep(
-            "The sizes of the paper's base model. The heads share the width: each one has its own slice, "
-            "and their outputs side by side are as wide as the input again.",
-            "d_k = d_model / heads,  scale = √d_k",
-            table(
-                [[WIDTH], [HEADS], [head], [head * HEADS], [head**0.5], [INNER], [LAYERS], [LAYERS]],
-                [
-                    "d_model",
-                    "heads",
-                    "width of a head, d_k",
-                    "heads side by side",
-                    "scale √d_k",
-                    "inner width",
-                    "encoder blocks",
-                    "decoder blocks",
-                ],
-                ["size"],
-            ),
-            by_hand=f"{WIDTH} / {HEADS} = {head};  {HEADS} · {head} = {head * HEADS}",
-        ),
-        ExampleStep(
-            f"One sentence of {source.shape[1]} tokens on its way to one of {target.shape[1]}. A block gives "
-            "back the shape it was given, which is why blocks can be stacked.",
-            table=table(
-                [(letters, " × ".join(map(str, tensor.shape))) for _, tensor, letters in trail],
-                [name for name, _, _ in trail],
-                ["dimensions", "shape"],
-            ),
-        ),
-        ExampleStep(
-            f"Between the two matrices of the feed-forward network each position is {INNER} wide.",
-            "FFN(x) = max(0, x W_1 + b_1) W_2 + b_2",
-            table(
-                [
-                    [" × ".join(map(str, kernel.shape))]
-                    for kernel in (encoder.feed_forward.inner.kernel, encoder.feed_forward.outer.kernel)
-                ],
-                ["W_1", "W_2"],
-                ["shape"],
-            ),
-        ),
-        ExampleStep(
-            f"The weights, counted. The logits are as wide as the vocabulary, here {VOCABULARY} as in the "
-            "paper, and the largest one (argmax) names the next word.",
-            table=table(
-                [[f"{count:,}"] for _, count in [*counts, ("", total)]],
-                [*(name for name, _ in counts), "together"],
-                ["weights"],
-            ),
-        ),
-    )
-    return WorkedExample(
-        "The shapes of the paper's model",
-        "All that attention needs is in the examples before. The model of “Attention Is All You Need” is the "
-        "same thing, wider and stacked.",
-        steps,
-        "import numpy as np\n"
-        "from keras_transformer import TransformerEncoderBlock\n\n"
-        f"block = TransformerEncoderBlock(num_heads={HEADS}, inner_width={INNER})\n"
-        f'output, weights = block(np.ones((1, 10, {WIDTH}), "float32"), return_attention_scores=True)',
+    counts.append(("together", sum(count for _, count in counts)))
+    sizes = {
+        "d_model": WIDTH,
+        "heads": HEADS,
+        "width of a head, d_k": head,
+        "heads side by side": head * HEADS,
+        "scale √d_k": head**0.5,
+        "inner width": INNER,
+        "encoder blocks": LAYERS,
+        "decoder blocks": LAYERS,
+    }
+    shapes = [(letters, " × ".join(map(str, tensor.shape))) for _, tensor, letters in trail]
+    kernels = (encoder.feed_forward.inner.kernel, encoder.feed_forward.outer.kernel)
+    kernel_shapes = [[" × ".join(map(str, kernel.shape))] for kernel in kernels]
+    tables = {
+        "sizes": table([[size] for size in sizes.values()], [*sizes], ["size"]),
+        "trail": table(shapes, [name for name, _, _ in trail], ["dimensions", "shape"]),
+        "kernels": table(kernel_shapes, ["W_1", "W_2"], ["shape"]),
+        "counts": table([[f"{count:,}"] for _, count in counts], [name for name, _ in counts], ["weights"]),
+    }
+    return told(
+        "shapes",
+        tables,
+        width=WIDTH,
+        heads=HEADS,
+        head=head,
+        inner=INNER,
+        vocabulary=VOCABULARY,
+        source_length=source.shape[1],
+        target_length=target.shape[1],
     )
 
 
@@ -132,61 +100,16 @@ def last_layer() -> WorkedExample:
     am = vocabulary.index("am")
     right = probabilities[np.arange(len(sentence)), sentence]
     powers = " + ".join(f"e^{logit:g}" for logit in logits[0])
-    steps = (
-        ExampleStep(
-            "A vocabulary of six words, each with a number. As a target, a word is one-hot: here “am”.",
-            table=table(
-                np.stack([np.arange(6), ops.convert_to_numpy(ops.one_hot(am, 6)).astype(int)]),
-                ["id", "one-hot of am"],
-                vocabulary,
-            ),
-        ),
-        ExampleStep(
-            "The decoder has read the source and the words so far, and hands over one vector for each step "
-            "(chosen by hand here, to be easy on the eye).",
-            table=table(outputs, numbered, features(width)),
-        ),
-        ExampleStep(
-            "The last layer has a vector for each word of the vocabulary: the embedding, used backwards.",
-            "E",
-            table(vectors, vocabulary, features(width)),
-        ),
-        ExampleStep(
-            "Their dot products are the logits: one for each word, as many as the vocabulary has.",
-            "logits = output E^T",
-            table(logits, numbered, vocabulary),
-        ),
-        ExampleStep(
-            "The softmax makes probabilities of them; each row sums to 1.",
-            "p = softmax(logits)",
-            table(probabilities, numbered, vocabulary),
-            by_hand=f"I in step 1: e^{logits[0, 2]:g} / ({powers}) = {probabilities[0, 2]:.6f}",
-            picture=Picture(
-                "next-word", "probabilities", "The next word", table(probabilities, numbered, vocabulary)
-            ),
-        ),
-        ExampleStep(
-            "The largest one is the next word (argmax): it names the sentence, word after word, until <eos>, "
-            "the end of the sentence.",
-            "word = argmax(p)",
-            table([[int(index), vocabulary[index]] for index in chosen], numbered, ["argmax", "word"]),
-        ),
-        ExampleStep(
-            "While training, the right word is known. The loss of a step is −log of the probability that "
-            "the model gave to it: 0 if it was sure, and large if it was sure of another word.",
-            "loss = −log p(right word)",
-            table(np.stack([right, losses], 1), numbered, ["p", "−log p"]),
-            remark="A model that knows nothing gives each of the six words 1/6, and has the loss log 6 = "
-            f"{np.log(6):.6f}. Compare your first training steps with log V.",
-        ),
-    )
-    return WorkedExample(
-        "From vectors to words",
-        "At the top of the decoder a vector has to become a word. Linear layer, softmax, argmax: five times, "
-        "and “I am a student <eos>” is written.",
-        steps,
-        "import numpy as np\n"
-        "from keras_transformer import TokenEmbedding\n\n"
-        f"layer = TokenEmbedding(vocabulary_size={len(vocabulary)}, width={width})\n"
-        f'logits = layer(np.zeros((1, 5, {width}), "float32"), reverse=True)',
-    )
+    ids_and_one_hot = np.stack([np.arange(6), ops.convert_to_numpy(ops.one_hot(am, 6)).astype(int)])
+    tables = {
+        "vocabulary": table(ids_and_one_hot, ["id", "one-hot of am"], vocabulary),
+        "outputs": table(outputs, numbered, features(width)),
+        "vectors": table(vectors, vocabulary, features(width)),
+        "logits": table(logits, numbered, vocabulary),
+        "probabilities": table(probabilities, numbered, vocabulary),
+        "chosen": table([[int(index), vocabulary[index]] for index in chosen], numbered, ["argmax", "word"]),
+        "losses": table(np.stack([right, losses], 1), numbered, ["p", "−log p"]),
+    }
+    first = f"e^{logits[0, 2]:g} / ({powers}) = {probabilities[0, 2]:.6f}"
+    size = len(vocabulary)
+    return told("last_layer", tables, size=size, width=width, first=first, log_of_six=np.log(size))

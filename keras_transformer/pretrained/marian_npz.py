@@ -1,0 +1,241 @@
+"""Marian's own directory: model.npz, and vocab.yml with source.spm and target.spm, or vocab.spm.
+
+Marian has no padding: the target starts with a vector of zeros, which is the last row of every table here.
+Its decoder does not generate <unk> unless asked to, and neither does an imported model.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sentencepiece
+import yaml
+from numpy.typing import NDArray
+
+from keras_transformer.models.network import Network
+from keras_transformer.pretrained.directory import PretrainedDirectory, PretrainedError
+from keras_transformer.pretrained.mapping import Fill, Tensor, Values
+from keras_transformer.pretrained.marian_config import MAX_LAYERS, MarianConfig, Reader
+from keras_transformer.pretrained.marian_vocabulary import (
+    MAX_MODEL_BYTES,
+    MODELS,
+    Vocabularies,
+    make_vocabularies,
+)
+from keras_transformer.pretrained.npz_file import OPTIONS, open_npz
+from keras_transformer.pretrained.weights import Weights
+
+MODEL, VOCABULARY, PIECES = "model.npz", "vocab.yml", "vocab.spm"
+MAX_POSITIONS = 512  # its positions are computed: this is where OPUS-MT's configurations end
+ACTIVATIONS = {"swish": "silu", "relu": "relu"}  # its gelu is x sigmoid(1.702 x)
+#: Pre- and post-process of a sublayer, and post-process of a stack -> whether the norm comes first.
+NORMS = {("", "dan", ""): False, ("n", "da", "n"): True}
+#: Options that change the network, with the values that it has here.
+ALLOWED: dict[str, tuple[Any, ...]] = {
+    "type": ("transformer",),
+    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-ffn-depth": (2,),
+    "transformer-decoder-ffn-depth": (0, 2),
+    "transformer-no-affine": (False,),
+    "transformer-no-bias": (False,),
+    "transformer-no-projection": (False,),
+    "transformer-pool": (False,),
+    "transformer-postprocess-emb": ("d", ""),
+    "transformer-rnn-projection": (False,),
+    "transformer-tied-layers": ([],),
+    "transformer-train-position-embeddings": (False,),
+    "lemma-dim-emb": (0,),
+    "output-omit-bias": (False,),
+    "ulr": (False,),
+}
+
+Parts = tuple[MarianConfig, Vocabularies, Weights, list[Fill], bool]
+
+
+def read_npz(directory: PretrainedDirectory) -> Parts:
+    """Read a directory of Marian.
+
+    Returns:
+        Configuration, vocabularies, weights, how a model is filled with them, and whether both sides have one
+        table.
+
+    Raises:
+        PretrainedError: With everything that is missing, contradictory or not supported.
+    """
+    weights, options = open_npz(directory.file(MODEL))
+    pieces, models = _vocabulary(directory)
+    config = _config(directory.path, options, pieces)
+    names = [VOCABULARY if directory.has(VOCABULARY) else PIECES] * 2
+    padded = {**pieces, "<pad>": len(pieces)}
+    vocabularies = make_vocabularies(directory, config, names, [padded, padded], models)
+    return (
+        config,
+        vocabularies,
+        weights,
+        list(_fills(config, vocabularies, weights)),
+        config.shares_vocabulary,
+    )
+
+
+def _vocabulary(directory: PretrainedDirectory) -> tuple[Mapping[str, int], list[bytes]]:
+    """The ids of all pieces, and the SentencePiece models of both sides."""
+    if not directory.has(VOCABULARY):
+        model = directory.bytes(PIECES, MAX_MODEL_BYTES)
+        try:
+            processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except RuntimeError as error:
+            raise PretrainedError(
+                directory.path, [f"{PIECES} is no SentencePiece model ({error})"]
+            ) from error
+        return {processor.id_to_piece(number): number for number in range(processor.vocab_size())}, [
+            model
+        ] * 2
+    text = directory.bytes(VOCABULARY, MAX_MODEL_BYTES)
+    try:  # all values are texts: `no` is a piece, not false
+        entries = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+        pieces = {str(piece): int(number) for piece, number in entries.items()}
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError, AttributeError) as error:
+        problem = f"{VOCABULARY} must have a line `piece: id` for each piece ({error})"
+        raise PretrainedError(directory.path, [problem]) from error
+    return pieces, [directory.bytes(name, MAX_MODEL_BYTES) for name in MODELS]
+
+
+def _config(path: Path, options: dict[str, Any], pieces: Mapping[str, int]) -> MarianConfig:
+    reader = Reader()
+
+    def size(name: str, default: int | None = None, most: int = 2**20) -> int:
+        return reader.size(options, name, default, OPTIONS, most)
+
+    for name, allowed in ALLOWED.items():
+        if options.get(name, allowed[0]) not in allowed:
+            rule = f"must be {' or '.join(map(repr, allowed))}: another network is not imported"
+            reader.wrong(OPTIONS, name, rule, options[name])
+    before, behind, top = processes = [
+        options.get(f"transformer-{name}", "") for name in ("preprocess", "postprocess", "postprocess-top")
+    ]
+    norm_first = NORMS.get((str(before), str(behind), str(top)))
+    if norm_first is None:
+        rule = "with -postprocess and -postprocess-top must be '', 'dan' and '', or 'n', 'da' and 'n'"
+        reader.wrong(OPTIONS, "transformer-preprocess", rule, processes)
+    activation = options.get("transformer-ffn-activation", "swish")
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        reader.wrong(
+            OPTIONS, "transformer-ffn-activation", f"must be one of {', '.join(ACTIVATIONS)}", activation
+        )
+    sizes = options.get("dim-vocabs")
+    if (
+        not isinstance(sizes, list)
+        or len(sizes) != 2
+        or not all(type(each) is int and 1 < each < 2**20 for each in sizes)
+    ):
+        reader.wrong(OPTIONS, "dim-vocabs", "must be the sizes of two vocabularies", sizes)
+        sizes = [2, 2]
+    ties = [options.get(f"tied-embeddings{which}") is True for which in ("-all", "-src", "")]
+    width, heads, inner = size("dim-emb"), size("transformer-heads"), size("transformer-dim-ffn")
+    own_inner = size("transformer-decoder-dim-ffn") if options.get("transformer-decoder-dim-ffn") else inner
+    layers = [size(f"{side}-depth", most=MAX_LAYERS) for side in ("enc", "dec")]
+    if width % (heads or 1):
+        reader.wrong(OPTIONS, "transformer-heads", f"must divide dim-emb, {width}", heads)
+    if not {"</s>", "<unk>"} <= pieces.keys():
+        reader.problems.append("the vocabulary lacks </s> or <unk>")
+    if reader.problems:
+        raise PretrainedError(path, reader.problems)
+    network = Network(
+        encoder_layers=layers[0],
+        decoder_layers=layers[1],
+        width=width,
+        inner_width=inner,
+        num_heads=heads,
+        activation=ACTIVATIONS[activation],
+        norm_first=bool(norm_first),
+        max_length=MAX_POSITIONS,
+        decoder_inner_width=own_inner if own_inner != inner else None,
+        positions="sinusoidal_halves",
+        tied_output=ties[0] or ties[2],
+        output_bias=True,
+    )
+    return MarianConfig(
+        network,
+        source_vocabulary=sizes[0] + 1,
+        target_vocabulary=sizes[1] + 1,
+        shares_vocabulary=ties[0] or ties[1],
+        pad_id=sizes[1],
+        start_id=sizes[1],
+        end_id=pieces["</s>"],
+        forbidden=(pieces["<unk>"],),
+        source_lang="",
+        target_lang="",
+        separate_vocabularies=False,
+        pieces={"pad": "<pad>", "unk": "<unk>", "eos": "</s>"},
+    )
+
+
+def _fills(config: MarianConfig, vocabularies: Vocabularies, weights: Weights) -> Iterator[Fill]:
+    network = config.network
+    width, rows = network.width, [side.rows for side in (vocabularies.source, vocabularies.target)]
+    sizes = config.source_vocabulary - 1, config.target_vocabulary - 1
+    tables = ["source_embedding"] if config.shares_vocabulary else ["source_embedding", "target_embedding"]
+    names = ["Wemb"] if config.shares_vocabulary else ["encoder_Wemb", "decoder_Wemb"]
+    for table, name, own, size in zip(tables, names, rows, sizes, strict=False):
+        yield _table((table, "embeddings"), Tensor((name,), (size, width)), own)
+    projection, output = tables[-1], "decoder_ff_logit_out"
+    if not network.tied_output:
+        projection = "untied_output"
+        turned = f"{output}_Wt" in weights
+        tensor = (
+            Tensor((f"{output}_Wt",), (sizes[1], width))
+            if turned
+            else Tensor((f"{output}_W",), (width, sizes[1]))
+        )
+        yield _table((projection, "embeddings"), tensor, rows[1], transpose=not turned)
+    bias = Tensor((f"{output}_b",), (1, sizes[1]))
+    yield Fill((projection, "bias"), (bias,), lambda values: np.append(values[0], np.float32(0))[rows[1]])
+    for side, layers, inner in (
+        ("encoder", network.encoder_layers, network.inner_width),
+        ("decoder", network.decoder_layers, config.decoder_inner_width),
+    ):
+        for layer in range(layers):
+            yield from _block(side, layer, width, inner, "_pre" if network.norm_first else "")
+        if network.norm_first:
+            yield from _norm((side, "norm"), f"{side}_top", width, "")
+
+
+def _table(target: tuple[str, ...], tensor: Tensor, rows: NDArray[np.int64], transpose: bool = False) -> Fill:
+    """Rows of a table, behind which a row of zeros comes."""
+
+    def taken(values: Values) -> Values:
+        table = values.T if transpose else values
+        return np.concatenate([table, np.zeros_like(table[:1])])[rows]
+
+    return Fill(target, (tensor,), taken)
+
+
+def _block(side: str, layer: int, width: int, inner: int, suffix: str) -> Iterator[Fill]:
+    block, name = (side, "blocks", layer), f"{side}_l{layer + 1}"
+    own, cross = (*block, "self_attention"), (*block, "cross_attention")
+    attentions = [(own, f"{name}_self", [("query_key_value", "qkv"), ("output", "o")])]
+    if side == "decoder":
+        parts = [("query", "q"), ("key_value", "kv"), ("output", "o")]
+        attentions.append((cross, f"{name}_context", parts))
+    for attention, theirs, projections in attentions:
+        for projection, letters in projections:
+            yield from _linear((*attention, f"{projection}_projection"), theirs, letters, (width, width))
+        yield from _norm((*block, f"{attention[-1]}_norm"), f"{theirs}_Wo", width, suffix)
+    yield from _linear((*block, "feed_forward", "inner"), f"{name}_ffn", "1", (width, inner))
+    yield from _linear((*block, "feed_forward", "outer"), f"{name}_ffn", "2", (inner, width))
+    yield from _norm((*block, "feed_forward_norm"), f"{name}_ffn_ffn", width, suffix)
+
+
+def _linear(target: tuple[str | int, ...], name: str, letters: str, shape: tuple[int, int]) -> Iterator[Fill]:
+    """Several layers side by side are one here."""
+    kernels = tuple(Tensor((f"{name}_W{letter}",), shape) for letter in letters)
+    biases = tuple(Tensor((f"{name}_b{letter}",), (1, shape[1])) for letter in letters)
+    yield Fill((*target, "kernel"), kernels, lambda *parts: np.concatenate(parts, axis=1))
+    yield Fill((*target, "bias"), biases, lambda *parts: np.concatenate(parts, axis=1)[0])
+
+
+def _norm(target: tuple[str | int, ...], name: str, width: int, suffix: str) -> Iterator[Fill]:
+    for own, theirs in (("gamma", "scale"), ("beta", "bias")):
+        tensor = Tensor((f"{name}_ln_{theirs}{suffix}",), (1, width))
+        yield Fill((*target, own), (tensor,), lambda values: values[0])

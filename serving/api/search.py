@@ -1,0 +1,84 @@
+"""The search for the answers of a request: what its options ask for, and the n-best of a text."""
+
+from collections.abc import Sequence
+from heapq import nlargest
+from typing import Any
+
+from keras_transformer.inference.answer import Answer
+from keras_transformer.inference.request import Request
+from serving.errors import InvalidError
+from serving.registry.served_version import ServedVersion
+from serving.v1 import translation_pb2 as wire
+
+MAX_PENALTY = 10.0
+
+
+def search_of(options: wire.Options, model: ServedVersion, parts: int) -> dict[str, Any]:
+    """Return the fields of inference.Request that these options ask for.
+
+    Args:
+        options: The options of a request.
+        model: The version that decodes.
+        parts: The number of parts of the text.
+
+    Raises:
+        InvalidError: An option is invalid, or the version does not have it.
+    """
+    beam = options.beam or options.alternatives + 1
+    max_beam = model.engine.max_beam
+    if max_beam == 1 and (beam > 1 or options.prefix):
+        field = "prefix" if options.prefix else "beam" if options.beam else "alternatives"
+        raise InvalidError(
+            f"options.{field}",
+            f"version {model.version} of {model.name} decodes greedily: an earlier release exported it, or "
+            "the server does not run it in ONNX Runtime. Export it again with --format onnx, or leave out "
+            f"options.{field}.",
+        )
+    if beam > max_beam:
+        field, limit = ("beam", max_beam) if options.beam else ("alternatives", max_beam - 1)
+        got = options.beam or options.alternatives
+        raise InvalidError(f"options.{field}", f"options.{field} must be at most {limit}; got {got:,}")
+    if options.alternatives >= beam:
+        raise InvalidError(
+            "options.alternatives",
+            f"options.alternatives must be less than options.beam; got {options.alternatives:,} and {beam}. "
+            "Leave out options.beam, and it is wide enough.",
+        )
+    penalty = options.length_penalty if options.HasField("length_penalty") else 1.0
+    if not 0 <= penalty <= MAX_PENALTY:
+        raise InvalidError(
+            "options.length_penalty", f"options.length_penalty must be 0 to {MAX_PENALTY:g}; got {penalty:g}"
+        )
+    return {
+        "beam": beam,
+        "length_penalty": penalty,
+        "prefix": _prefix(options.prefix, model, parts) if options.prefix else (),
+    }
+
+
+def _prefix(text: str, model: ServedVersion, parts: int) -> list[int]:
+    if parts != 1:
+        raise InvalidError(
+            "options.prefix",
+            f"options.prefix needs a text of one part; this one has {parts}. Send its sentences one by one.",
+        )
+    (ids,) = model.tokenizer.encode_target([text])
+    if len(ids) > model.longest:
+        raise InvalidError(
+            "options.prefix",
+            f"options.prefix has {len(ids) - 1:,} tokens; the limit is {model.longest - 1:,}. Shorten it.",
+        )
+    return ids[:-1]
+
+
+def n_best(requests: Sequence[Request], count: int) -> list[tuple[Answer, ...]]:
+    """Return the `count` best combinations of the answers to the parts of a text, the best first.
+
+    A combination is as good as the sum of its scores.
+    """
+    best: list[tuple[float, tuple[Answer, ...]]] = [(0.0, ())]
+    for request in requests:
+        answers = request.answers or [Answer([], 0.0)]
+        longer = [(total + answer.score, (*parts, answer)) for total, parts in best for answer in answers]
+        best = nlargest(count, longer, key=lambda combination: combination[0])
+    return [parts for _, parts in best]

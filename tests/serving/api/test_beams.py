@@ -1,0 +1,253 @@
+"""Beams, alternatives and prefixes of a served version, by real clients over both protocols."""
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from grpc import StatusCode
+
+from export.artifact.manifest import Version, open_version
+from keras_transformer import TranslationModel
+from keras_transformer.inference.answer import Answer
+from keras_transformer.inference.request import Request
+from serving import AsyncClient
+from serving.api.search import n_best
+from serving.registry.served_version import EngineSettings, ServedVersion, load_model
+from serving.v1 import translation_pb2 as wire
+from tests.support.counts import counts
+from tests.support.serving.calls import ask, refused, refused_for
+from tests.support.serving.echo import echo, listening, run, stub
+from tests.support.serving.http_site import both, told
+from tests.support.versions.small_model import PAIRS, small_model
+
+TEXTS = [pair.source for pair in PAIRS[:40]]
+TWO = f"{TEXTS[0]}\n{TEXTS[1]}"
+
+
+@pytest.fixture(scope="module")
+def version(exported: Path) -> Version:
+    return open_version(exported)
+
+
+@pytest.fixture(scope="module")
+def model() -> TranslationModel:
+    return small_model()
+
+
+@pytest.fixture(params=["float32", "int8"])
+def precision(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def served(version: Version) -> ServedVersion:
+    return of(version, "float32")
+
+
+def of(version: Version, precision: str, slots: int = 20) -> ServedVersion:
+    loaded = load_model("fr-en", 1, version, EngineSettings(precision=precision, slots=slots))
+    loaded.engine.start()
+    return loaded
+
+
+def test_a_beam_and_its_alternatives_are_those_of_the_model(
+    served: ServedVersion, model: TranslationModel
+) -> None:
+    expected = model.hypotheses(TEXTS, beam=4, length_penalty=0.6, alignment=False)
+
+    async def scenario() -> None:
+        async with listening(served) as port, AsyncClient(f"127.0.0.1:{port}") as client:
+            greedy = await client.translate(TEXTS)
+            found = await client.translate(TEXTS, beam=4, alternatives=3, length_penalty=0.6, scores=True)
+            for answer, beams in zip(found, expected, strict=True):
+                others = [answer, *answer.alternatives]
+                assert [each.text for each in others] == [each.text for each in beams]
+                for each, beam in zip(others, beams, strict=True):
+                    log_probs = [token.log_prob for token in each.tokens]
+                    assert log_probs == pytest.approx(beam.log_probs, abs=1e-6)
+                    assert each.score == pytest.approx(sum(log_probs) / len(log_probs), abs=1e-6)
+            assert sum(one.text != two.text for one, two in zip(greedy, found, strict=True)) > 5
+            widened = await client.translate(TEXTS[:3], alternatives=3, length_penalty=0.6)
+            assert [each.text for each in widened] == [each.text for each in found[:3]]
+            assert [len(each.alternatives) for each in widened] == [3, 3, 3]
+
+    run(scenario)
+
+
+@counts(80, 2_000)
+def test_requests_of_every_kind_at_once_get_what_each_gets_alone(
+    version: Version, precision: str, count: int
+) -> None:
+    """However they share the batch: tokens and log-probabilities to the bit."""
+    rng = random.Random(4)
+
+    def options() -> dict[str, Any]:
+        beam = rng.choice([0, 0, 1, 2, 4, 5, 8])
+        return {
+            "beam": beam,
+            "alternatives": rng.randrange(beam or 4),
+            "length_penalty": rng.choice([0.0, 1.0]),
+            "prefix": rng.choice(["", "", "The", "I am"]),
+        }
+
+    requests = [ask(rng.choice(TEXTS), scores=True, **options()) for _ in range(count)]
+
+    async def answers(together: bool) -> list[bytes]:
+        async with stub(of(version, precision)) as service:
+            if together:
+                found = await asyncio.gather(*map(service.Translate, requests))
+                return [each.SerializeToString() for each in found]
+            return [(await service.Translate(each)).SerializeToString() for each in requests]
+
+    async def scenario() -> None:
+        assert await answers(together=True) == await answers(together=False)
+
+    run(scenario)
+
+
+def test_a_text_of_several_parts_has_the_best_combinations_of_their_answers(served: ServedVersion) -> None:
+    async def scenario() -> None:
+        async with stub(served) as service:
+            first, second = [
+                (await service.Translate(ask(text, beam=3, alternatives=2))).translation for text in TEXTS[:2]
+            ]
+            both_parts = (await service.Translate(ask(TWO, beam=3, alternatives=2))).translation
+            assert both_parts.text == f"{first.text}\n{second.text}"
+            combined = {
+                f"{one.text}\n{two.text}"
+                for one in (first, *first.alternatives)
+                for two in (second, *second.alternatives)
+            }
+            found = [each.text for each in both_parts.alternatives]
+            assert len(found) == 2
+            assert {*found} <= combined
+            short = await service.Translate(ask(TWO, alternatives=2, max_output_tokens=3))
+            for each in (short.translation, *short.translation.alternatives):
+                assert each.finish_reason == wire.FINISH_REASON_LENGTH
+
+    run(scenario)
+
+
+def test_the_best_combinations_come_first() -> None:
+    def part(*scores: float) -> Request:
+        return Request([1], 9, answers=[Answer([number], score) for number, score in enumerate(scores)])
+
+    # -1.0 -2.0 and -1.0 -1.5 -4.0: the sums are -2.0, -2.5, -3.0, -3.5, -5.0, -6.0
+    found = n_best([part(-1.0, -2.0), part(-1.0, -1.5, -4.0)], 5)
+    assert [[answer.ids[0] for answer in answers] for answers in found] == [
+        [0, 0], [0, 1], [1, 0], [1, 1], [0, 2],
+    ]  # fmt: skip
+    assert n_best([Request([1], 9)], 3) == [(Answer([], 0.0),)]  # a part without tokens
+
+
+def test_a_translation_begins_with_its_prefix(served: ServedVersion) -> None:
+    async def scenario() -> None:
+        async with stub(served) as service:
+            for beam in (1, 4):
+                answer = (await service.Translate(ask(TEXTS[0], beam=beam, prefix="The tea is"))).translation
+                assert answer.text.startswith("The tea is")
+            pieces = [
+                each
+                async for each in service.StreamTranslate(
+                    wire.StreamTranslateRequest(text=TWO, options=wire.Options(beam=4))
+                )
+            ]
+            whole = pieces[-1].translation.text
+            assert "".join(each.text for each in pieces) == whole
+            assert whole == (await service.Translate(ask(TWO, beam=4))).translation.text
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "why"),
+    [
+        ({"beam": 9}, "beam", "options.beam must be at most 8; got 9"),
+        ({"alternatives": 8}, "alternatives", "options.alternatives must be at most 7; got 8"),
+        ({"beam": 2, "alternatives": 2}, "alternatives", "must be less than options.beam; got 2 and 2"),
+        ({"length_penalty": -1}, "length_penalty", "options.length_penalty must be 0 to 10; got -1"),
+        ({"length_penalty": float("nan")}, "length_penalty", "must be 0 to 10; got nan"),
+        ({"prefix": "I am"}, "prefix", "needs a text of one part; this one has 2"),
+    ],
+)
+def test_what_is_wrong_with_a_search_is_told_with_its_field(
+    served: ServedVersion, options: dict[str, Any], field: str, why: str
+) -> None:
+    async def scenario() -> None:
+        async with stub(served) as service:
+            assert why in await refused_for(service.Translate(ask(TWO, **options)), f"options.{field}")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("field", ["beam", "alternatives", "prefix"])
+def test_a_version_that_decodes_greedily_refuses_a_beam_with_the_remedy(field: str) -> None:
+    async def scenario() -> None:
+        async with stub(echo("fr-en", 3)) as service:
+            options = {field: "I" if field == "prefix" else 2}
+            why = await refused_for(service.Translate(ask("Bonjour.", **options)), f"options.{field}")
+            assert "version 3 of fr-en decodes greedily" in why
+            assert f"Export it again with --format onnx, or leave out options.{field}." in why
+            answer = (await service.Translate(ask("Bonjour.", beam=1))).translation
+            assert answer.text == "Bonjour."
+
+    run(scenario)
+
+
+def test_a_server_with_few_rows_takes_beams_up_to_these(version: Version) -> None:
+    async def scenario() -> None:
+        async with stub(of(version, "float32", slots=3)) as service:
+            assert (await service.Translate(ask(TEXTS[0], beam=3))).translation.text
+            why = await refused_for(service.Translate(ask(TEXTS[0], beam=4)), "options.beam")
+            assert why == "options.beam must be at most 3; got 4"
+
+    run(scenario)
+
+
+def test_a_beam_whose_deadline_passes_ends_and_leaves_its_rows(served: ServedVersion) -> None:
+    async def scenario() -> None:
+        async with stub(served) as service:
+            long = " ".join(TEXTS)[:400].replace(".", ",")
+            await refused(service.Translate(ask(long, beam=8), timeout=0.0005), StatusCode.DEADLINE_EXCEEDED)
+            assert (await service.Translate(ask(TEXTS[0], beam=8))).translation.text
+            assert served.engine.running == 0
+
+    run(scenario)
+
+
+def test_http_has_the_same_search_with_alternatives_as_libretranslate_has_them(served: ServedVersion) -> None:
+    async def scenario() -> None:
+        async with both(served) as (service, http):
+            for text in TEXTS[:3]:
+                answer = (await service.Translate(ask(text, beam=4, alternatives=2))).translation
+                others = [each.text for each in answer.alternatives]
+                status, content = await told(
+                    http.post("/translate", json={"q": text, "beam": 4, "alternatives": 2})
+                )
+                assert (status, content["translatedText"], content["alternatives"]) == (
+                    200,
+                    answer.text,
+                    others,
+                )
+                form = {"q": text, "beam": "4", "alternatives": "2", "length_penalty": "1.0"}
+                _, content = await told(http.post("/translate", data=form))
+                assert content["alternatives"] == others
+            _, content = await told(http.post("/translate", json={"q": TEXTS[:2], "alternatives": 1}))
+            assert [len(each) for each in content["alternatives"]] == [1, 1]
+            _, content = await told(http.post("/translate", json={"q": TEXTS[0], "prefix": "The tea is"}))
+            assert content["translatedText"].startswith("The tea is")
+            assert "alternatives" not in content
+            for fields, why in (
+                ({"beam": "x"}, "beam must be a whole number"),
+                ({"alternatives": [3]}, "alternatives must be a whole number"),
+                ({"length_penalty": "long"}, "length_penalty must be a number"),
+                ({"prefix": 3}, "prefix must be a string"),
+                ({"beam": 9}, "options.beam must be at most 8"),
+            ):
+                status, content = await told(http.post("/translate", json={"q": TEXTS[0], **fields}))
+                assert status == 400
+                assert why in content["error"]
+
+    run(scenario)
