@@ -163,20 +163,17 @@ def _recipe(directory: Any) -> Any:
 
 def _extended(directory: "Run", recipe: Any, steps: int) -> Any:
     """Give a finished run more steps; one that has them already goes on."""
-    try:
-        history = directory.read("history.json")
-    except FileNotFoundError:
-        history = []
-    done = history[-1]["step"] if history else 0
-    if not recipe.is_over(history):
-        if steps == recipe.steps:
-            return recipe
-        raise CommandError(
-            f"{directory.path} is at step {done:,} of {recipe.steps:,}: end it with --resume alone, and then "
-            "give it more steps."
-        )
-    with failures(ValueError):
-        recipe = recipe.extended(done, steps)
+    from keras_transformer.training.run_summary import facts
+
+    with failures(ValueError):  # a damaged file, or no more steps than before
+        summary = facts(directory.path)
+        if summary["state"] == "finished":
+            recipe = recipe.extended(summary["step"], steps)
+        elif steps != recipe.steps:
+            raise CommandError(
+                f"{directory.path} is at step {summary['step']:,} of {recipe.steps:,}: end it with --resume "
+                "alone, and then give it more steps."
+            )
     directory.write("recipe.json", recipe.as_dict())
     return recipe
 
