@@ -131,11 +131,16 @@ def _named(path: Path, beside: Path | None = None) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+def check_new(directory: Path) -> None:
+    """Raise FileExistsError if there is something at this path."""
+    if directory.exists():
+        raise FileExistsError(f"{directory} exists and is never overwritten: remove it or choose another.")
+
+
 @contextmanager
 def making(directory: Path) -> Iterator[Path]:
     """A directory to fill, which appears as `directory` once all is in it; on an error nothing does."""
-    if directory.exists():
-        raise FileExistsError(f"{directory} exists and is never overwritten: remove it or choose another.")
+    check_new(directory)
     directory.parent.mkdir(parents=True, exist_ok=True)
     prefix = f".{_shortened(directory.name)}-"
     with (

@@ -36,6 +36,13 @@ VERBS = {
     "completion": "print the script that completes commands in a shell",
 }
 
+# verbs whose results go to stdout, and the option that names another place for them
+PRINTED = {
+    **dict.fromkeys(("translate", "evaluate", "info", "verify", "completion"), ""),
+    "phrasebook": "source",
+    "walkthrough": "output",
+}
+
 
 class CommandError(Exception):
     """A failure that the user can correct; the message says how. The command ends with exit status 1."""
@@ -63,12 +70,20 @@ class _VerbList(argparse.HelpFormatter):
         self._action_max_length += self._indent_increment
 
 
+def _path(text: str) -> Path:
+    """Parse a path; an empty one would be the current directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("a path is needed; got an empty text")
+    return Path(text)
+
+
 class VerbParser(argparse.ArgumentParser):
     """The parser of one verb. The module of the verb is imported, and asked for its options, when needed."""
 
     def __init__(self, verb: str, **settings: Any) -> None:
         # without abbreviations: an option added later would change what one means
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
+        self.register("type", Path, _path)
         self._verb = verb
 
     def load(self) -> None:
@@ -118,24 +133,28 @@ def command() -> NoReturn:
     sys.stderr = cast(TextIO, _LossyStream(sys.stderr))
     print_no_lost_interrupt()
     status = main()
-    sys.stdout.flush()
+    with suppress(OSError):  # main has tried, and reported it
+        sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
 
 
 class _LossyStream:
-    """A stream whose reader may leave before the work is done: what is written later is dropped."""
+    """A stream whose reader may leave, or whose disk may be full, before the work is done.
+
+    What is written then is dropped.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with suppress(BrokenPipeError):
+        with suppress(OSError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with suppress(BrokenPipeError):
+        with suppress(OSError):
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -155,14 +174,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with interruptible():
             parser, _ = program()
-            parser.parse_args(arguments, called)
+            try:
+                parser.parse_args(arguments, called)
+            except SystemExit:
+                sys.stdout.flush()  # a help text
+                raise
+            is_printed = called.verb in PRINTED and not getattr(called, PRINTED[called.verb], None)
+            if is_printed and getattr(sys.stdout, "name", "") == os.devnull:
+                raise CommandError("standard output is closed, and the results go there: redirect it.")
             called.command(called)
             sys.stdout.flush()
     except BrokenPipeError:
         # the reader has seen enough, as `head` has: nothing more is written, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (CommandError, DecodingError, OSError) as error:
-        print(visible(f"{PROGRAM} {called.verb}: {error}"), file=sys.stderr)
+        print(visible(f"{f'{PROGRAM} {called.verb}'.rstrip()}: {error}"), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(f"{f'{PROGRAM} {called.verb}'.rstrip()}: interrupted", file=sys.stderr)

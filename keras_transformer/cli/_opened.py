@@ -64,9 +64,9 @@ def _divided(tokenizer: "Tokenizer", lengths: Lengths, target_language: str | No
     Raises:
         CommandError: The model needs another target language, or any.
     """
-    with failures(
-        TargetLanguageError, end=" Name it with --target-language, or begin the line with >>CODE<<."
-    ):
+    named = "Name it with --target-language, or begin the line with >>CODE<<."
+    remedy = named if tokenizer.all_languages else "Leave out --target-language."
+    with failures(TargetLanguageError, end=f" {remedy}"):
         return divided_for(tokenizer, line, lengths, target_language)
 
 
@@ -135,7 +135,7 @@ def open_translator(version: "Version", arguments: argparse.Namespace) -> "tuple
 
 
 def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str) -> None:
-    """Raise CommandError for search options that an exported version does not have.
+    """End the program with the usage for search options that an exported version does not have.
 
     Args:
         arguments: The arguments of the command.
@@ -148,7 +148,7 @@ def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str
         if getattr(arguments, name) != default
     ]
     if given:
-        raise CommandError(
+        arguments.usage_error(
             f"{arguments.model} is {kind}: leave out {', '.join(given)}, or name the run that {it} was "
             "exported from."
         )

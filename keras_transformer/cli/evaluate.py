@@ -106,7 +106,7 @@ def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path])
         )
     for path in others:
         if path.exists() and arguments.reference.exists() and path.samefile(arguments.reference):
-            raise CommandError(f"{path} is given as the reference, and as what is held against it.")
+            arguments.usage_error(f"{path} is given as the reference, and as what is held against it")
     for model in models:
         if not is_version(model):
             check_model(model)

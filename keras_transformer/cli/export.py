@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_model(arguments.model)
     check_writable(arguments.output)
     valid = (arguments.model if arguments.model.is_dir() else arguments.model.parent) / "valid.jsonl"
-    if arguments.golden is None and not valid.exists():
+    if arguments.golden is None and not valid.is_file():
         raise CommandError(
             f"there are no held-out sentences beside {arguments.model}, and a version needs golden ones: "
             "name a file of them with --golden."

@@ -14,7 +14,10 @@ from pathlib import Path
 
 from keras_transformer.cli import failures, report
 from keras_transformer.cli._loading import load
-from keras_transformer.files import check_writable
+from keras_transformer.files import check_new, check_writable
+from keras_transformer.libraries import LibraryError, check_installed
+from keras_transformer.pretrained.directory import PretrainedDirectory, PretrainedError
+from keras_transformer.pretrained.marian_config import read_marian_config
 from keras_transformer.text.visible import visible
 
 
@@ -30,7 +33,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Import, and print the size and the next command."""
+    with failures(PretrainedError):
+        read_marian_config(PretrainedDirectory(arguments.directory))
+    check_new(arguments.run)
     check_writable(arguments.run)
+    with failures(LibraryError, end="."):
+        check_installed(["ml_dtypes", "safetensors"], "importing a model", "layers")
     module = load("keras_transformer.training.imported")
     with failures(ValueError):
         model = module.import_run(

@@ -9,7 +9,7 @@ import argparse
 
 from keras_transformer.cli._lines import write_lines
 from keras_transformer.cli._options import add_files
-from keras_transformer.files import replacing
+from keras_transformer.files import replacing, write_whole
 from keras_transformer.text.visible import visible
 
 
@@ -42,13 +42,8 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.source:
         write_lines("\t".join(pair) for pair in pairs)
         return
-    with (
-        replacing(arguments.source) as temp_source,
-        replacing(arguments.target) as temp_target,
-        temp_source.open("w", encoding="utf-8") as source,
-        temp_target.open("w", encoding="utf-8") as target,
-    ):
-        for pair in pairs:
-            source.write(pair.source + "\n")
-            target.write(pair.target + "\n")
+    sources, targets = ("".join(f"{text}\n" for text in side).encode() for side in zip(*pairs, strict=True))
+    with replacing(arguments.source) as temp_path:
+        temp_path.write_bytes(sources)
+        write_whole(arguments.target, targets)
     print(visible(f"wrote {arguments.source} and {arguments.target}"))

@@ -222,7 +222,7 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
     except ValueError as error:
         problems.append(str(error))
     if problems:
-        raise CommandError("; ".join(problems))
+        arguments.usage_error("; ".join(problems))
     if start is not None:
         about["from"] = origin(arguments.start)
     if directory is not None:

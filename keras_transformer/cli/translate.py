@@ -127,7 +127,7 @@ class Progress:
 
     def __init__(self, lines: LineReader, max_tokens: int) -> None:
         self._lines, self._max_tokens = lines, max_tokens
-        self._done = self._divided = 0
+        self._done = self._divided = self._begin = 0  # lines, sentences, bytes before the chunk
         self.bar = progress_bar(
             "{percentage:.0f}% " if lines.size else "",
             "{remaining} left{postfix}" if lines.size else "{elapsed}{postfix}",
@@ -143,15 +143,17 @@ class Progress:
 
     def show_portion(self, done: int, sentences: int) -> None:
         """Show how many sentences of the chunk are translated."""
-        self._show(f"{_counted(self._done, 'line')}, and {done:,} of {sentences:,} sentences of the next")
+        text = f"{_counted(self._done, 'line')}, and {done:,} of {sentences:,} sentences of the next"
+        self._show(text, self._begin + (self._lines.position - self._begin) * done // sentences)
 
     def show_chunk(self) -> None:
         """Show that the chunk is printed."""
-        self._show(self._rate())
+        self._begin = self._lines.position
+        self._show(self._rate(), self._begin)
 
-    def _show(self, text: str) -> None:
+    def _show(self, text: str, position: int) -> None:
         self.bar.set_postfix_str(text, refresh=False)
-        self.bar.update(self._lines.position - self.bar.n)
+        self.bar.update(position - self.bar.n)
 
     def __enter__(self) -> Self:
         return self

@@ -1,7 +1,7 @@
 """BLEU, chrF and TER as sacreBLEU computes them, with the signature that makes a figure comparable."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,15 +35,6 @@ class Score:
     high: float | None = None
 
 
-@dataclass(frozen=True)
-class Resampled:
-    """A metric of one or more systems over the same resampled sentences; p-values are against the first."""
-
-    name: str
-    signature: str
-    results: tuple[Result, ...]
-
-
 def score(
     translations: Sequence[str],
     references: Sequence[str],
@@ -68,10 +59,8 @@ def score(
     """
     check_pairs(translations, references)
     if confidence and resamples(len(references)):
-        return [
-            _bounded(resampled.name, resampled.signature, resampled.results[0])
-            for resampled in resample([translations], references, lowercase, tokenize)
-        ]
+        resampled = resample([translations], references, lowercase, tokenize)
+        return [_bounded(name, signature, result) for name, signature, (result,) in resampled]
     scores = []
     for name, metric in metrics(lowercase, tokenize).items():
         result = metric.corpus_score(list(translations), [list(references)])
@@ -121,8 +110,11 @@ def metrics(lowercase: bool = False, tokenize: Tokenization = "13a") -> dict[str
 
 def resample(
     systems: Sequence[Sequence[str]], references: Sequence[str], lowercase: bool, tokenize: Tokenization
-) -> list[Resampled]:
+) -> Iterator[tuple[str, str, list[Result]]]:
     """Resample each metric of each system by paired bootstrap; all systems see the same resamples.
+
+    Yields the name and the signature of each metric with its result for each system, whose p-values are
+    against the first.
 
     sacreBLEU's PairedTest with a single system is also its public way to a confidence interval:
     `corpus_score` computes the same numbers, but hides them in private attributes.
@@ -136,12 +128,8 @@ def resample(
         n_samples=resamples(len(references)),
     )
     signatures, results = test()
-    return [
-        Resampled(
-            name, str(signature), tuple(result for result in results[key] if isinstance(result, Result))
-        )
-        for name, (key, signature) in zip(named, signatures.items(), strict=True)
-    ]
+    for name, (key, signature) in zip(named, signatures.items(), strict=True):
+        yield name, str(signature), [result for result in results[key] if isinstance(result, Result)]
 
 
 def resamples(sentences: int) -> int:

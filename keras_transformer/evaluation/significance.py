@@ -53,17 +53,10 @@ def compare(
             "Compare on fewer."
         )
     compared = []
-    for resampled in resample([others, translations], references, lowercase, tokenize):
-        other, ours = resampled.results
+    for name, signature, results in resample([others, translations], references, lowercase, tokenize):
+        other, ours = results
         # Where nothing differs, sacreBLEU counts no resample beyond the difference of 0, and says p = 0.001.
         p = 1.0 if ours.score == other.score or ours.p_value is None else ours.p_value
-        compared.append(
-            Comparison(
-                resampled.name,
-                limited(resampled.name, ours.score),
-                limited(resampled.name, other.score),
-                float(p),
-                resampled.signature,
-            )
-        )
+        our_score, other_score = (limited(name, system.score) for system in (ours, other))
+        compared.append(Comparison(name, our_score, other_score, float(p), signature))
     return compared

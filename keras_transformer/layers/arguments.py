@@ -16,7 +16,7 @@ def check_sizes(**sizes: Any) -> None:
             raise ValueError(f"{name} must be at least 1; got {size}.")
 
 
-def check_whole(bounds: str = "", **values: Any) -> None:
+def check_whole(bounds: str = "", /, **values: Any) -> None:
     """Refuse a value that is not a whole number; the error text names its bounds."""
     for name, value in values.items():
         if not isinstance(value, numbers.Integral) or isinstance(value, bool):

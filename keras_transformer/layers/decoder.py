@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_transformer.layers.arguments import check_flags, check_sizes, spawn
+from keras_transformer.layers.arguments import check_flags, check_whole, spawn
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.block import TransformerBlock
 from keras_transformer.layers.heads import check_rank
@@ -234,7 +234,7 @@ class TransformerDecoder(TransformerStack):
                 f"{self.name} has no weights yet: call it once, load it, or build it, then start."
             )
         sizes = {"batch": batch, "length": length}
-        check_sizes(**{name: size for name, size in sizes.items() if not ops.is_tensor(size)})
+        check_whole(**{name: size for name, size in sizes.items() if not ops.is_tensor(size)})
         rows = None if ops.is_tensor(batch) else batch
         if memory is not None and not fits(memory.shape[:1], (rows,)):
             raise ValueError(f"the memory must have a row for each of {batch}; got {memory.shape[0]} rows.")
@@ -328,7 +328,7 @@ class TransformerDecoder(TransformerStack):
                 f"inputs must be (batch, time, width) = {wanted}, a row for each of the cache; "
                 f"got {tuple(inputs.shape)}."
             )
-        return length or ANY
+        return ANY if length is None else length
 
     def _over_cache(
         self,

@@ -163,7 +163,7 @@ def _grid(distinct: Lengths, counts: Indices, target_bands: int, shapes: int) ->
             costs[count - 1] - costs[count] if count < len(costs) else 0.0
             for (_, costs, _), count in zip(covers, bands, strict=True)
         ]
-        bands[int(np.argmax(saved))] += max(saved) > 0
+        bands[int(np.argmax(saved))] += 1  # `_bands` ignores those that save nothing
     return [
         (length, high)
         for high, cover, count in zip(highs, covers, bands, strict=True)

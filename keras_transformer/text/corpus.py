@@ -25,6 +25,7 @@ from keras_transformer.text.tmx import TmxError, translation_units
 STANDARD_INPUT = Path("-")
 GZIP_MAGIC = b"\x1f\x8b"
 SURROGATE = re.compile("[\ud800-\udfff]")  # half a character
+BINARY = {GZIP_MAGIC: "gzip data inside of gzip", b"PK\3\4": "a zip archive", b"%PDF": "a PDF file"}
 MAX_LINE_BYTES = 1 << 20
 CHUNK_BYTES = 1 << 16
 
@@ -203,6 +204,12 @@ def decoded(path: Path, number: int, raw: bytes, offset: int) -> str:
     try:
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
+        kinds = (kind for magic, kind in BINARY.items() if number == 1 and raw.startswith(magic))
+        kind = next(kinds, "binary data, with a NUL byte" if b"\0" in raw else None)
+        if kind:
+            raise CorpusError(
+                f"{_name(path)} is no text: line {number} is {kind}. Give the text in it"
+            ) from error
         start = raw.rindex(error.object) + error.start  # the codec leaves a byte order mark out of its object
         raise CorpusError(
             f"{_name(path)}, line {number}: 0x{raw[start]:02X} at byte {start + 1} of the line "

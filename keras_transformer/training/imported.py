@@ -8,7 +8,7 @@ model.keras     the model: float32, tokenizer inside
 from collections.abc import Callable
 from pathlib import Path
 
-from keras_transformer.files import making
+from keras_transformer.files import check_new, making
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.training.data.corpus_options import CORPUS_FIELDS
 from keras_transformer.training.run_directory import Run
@@ -37,8 +37,7 @@ def import_run(
         PretrainedError: With what is wrong with the directory.
         FileExistsError: If the run exists.
     """
-    if path.exists():
-        raise FileExistsError(f"{path} exists and is never overwritten: remove it or name another run.")
+    check_new(path)
     notify(f"reading {directory} ...")
     model = TranslationModel.from_pretrained(directory)
     tokenizer = model.tokenizer

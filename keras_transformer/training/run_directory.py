@@ -154,7 +154,10 @@ class Run:
         write_whole(self.path / name, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
 
     def read(self, name: str) -> Any:
-        return read_json((self.path / name).read_bytes())
+        path = self.path / name
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise ValueError("it is no regular file")
+        return read_json(path.read_bytes())
 
     def write_pairs(self, name: str, pairs: Iterable[Pair]) -> int:
         """Write one pair a line, as they come, and return their number."""

@@ -46,7 +46,7 @@ def _of_run(run: Run) -> dict[str, Any]:
     step = history[-1]["step"] if history else 0
     pretrained = "imported" in about or ("from" in about and run.tokenizer.exists())
     tokenizer = Tokenizer.load(run.tokenizer) if pretrained else None
-    if run.model.exists():
+    if run.model.is_file():
         network = _network(run.model, archived(run.model)[0])
     elif settled is not None and settled.preset is None:
         network = _network(run.initial, archived(run.initial)[0])

@@ -3,6 +3,7 @@
 import errno
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ _logger = logging.getLogger(__name__)
 PIN = "default"  # NAME/default holds the number of the version that should be the default
 PIN_BYTES = 64  # that are read of it
 NUMBERS = 2**64  # versions are below it, as the wire has 64 bits
-NO_MODEL = (  # why an entry is no model or no pin: a file, gone by now, not ours, a link to itself
+NO_MODEL = (  # why an entry of the root holds no versions: a file, gone by now, not ours, a link to itself
     errno.ENOTDIR,
     errno.ENOENT,
     errno.EACCES,
@@ -198,12 +199,10 @@ def _stamp(directory: Path) -> Stamp:
 def _files(directory: Path) -> Iterator[tuple[str, int, int, int]]:
     """Yield every file with what distinguishes it from another in its place."""
     for entry in entries(directory):
-        try:
+        with suppress(OSError):  # gone by now, or a link to nowhere
             if not entry.is_dir():
                 status = entry.stat()
                 yield entry.path, status.st_ino, status.st_mtime_ns, status.st_size
-        except OSError:
-            yield entry.path, 0, 0, 0
 
 
 def _pin(path: Path) -> str:
@@ -212,6 +211,4 @@ def _pin(path: Path) -> str:
         with open_regular(path) as file:
             return file.read(PIN_BYTES).decode(errors="replace").strip()
     except OSError as error:
-        if error.errno not in (None, *NO_MODEL):  # it may be readable the next time
-            raise
         return error.strerror or str(error)

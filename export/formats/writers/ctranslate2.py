@@ -62,6 +62,7 @@ def write_with_vocabulary(
     spec.config.unk_token = target[1]
     spec.config.layer_norm_epsilon = network.epsilon
     spec.validate()
+    spec.optimize()  # equal tables are written once
     with making(directory) as complete:
         spec.save(str(complete))
 

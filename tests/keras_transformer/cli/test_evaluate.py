@@ -233,7 +233,6 @@ def test_a_bad_file_is_told_before_a_model_is_loaded(
         ),
         (["empty", "--source", "ours.txt"], "there is no model in empty"),
         (["--translations", "empty"], "empty is a directory"),
-        (["--translations", "reference.txt"], "reference.txt is given as the reference, and as what is held"),
         (["--translations", "ours.txt", "--worst", "empty"], "empty is a directory: --worst names the file"),
         (["--translations", "ours.txt", "--worst", "ours.txt/worst.html"], "ours.txt"),
         (
@@ -277,6 +276,7 @@ def test_what_can_be_mended_is_told_with_exit_status_1(
         ),
         (["--translations", "-", "--reference", "-"], "standard input (-) can be read as one file only"),
         (["--translations", "t", "--source", "s", "--reference", "-"], "it cannot be standard input here"),
+        (["--translations", __file__, "--reference", __file__], f"{__file__} is given as the reference"),
         (["model", "--source", "s", "--reference", "r", "--tokenize", "tlh"], "invalid choice: 'tlh'"),
     ],
 )

@@ -204,8 +204,8 @@ def test_which_runtime_translates_is_told_and_no_framework_is_loaded(version: Ve
 def test_what_only_a_run_can_do_is_refused_with_the_remedy(
     options: list[str], named: str, version: Version, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert failed(capsys, "translate", version.directory, "--input", os.devnull, *options) == (
-        f"{version.directory} is an exported version: leave out {named}, or name the run that it was "
+    assert failed(capsys, "translate", version.directory, "--input", os.devnull, *options, status=2) == (
+        f"error: {version.directory} is an exported version: leave out {named}, or name the run that it was "
         "exported from."
     )
 

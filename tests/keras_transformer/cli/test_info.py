@@ -1,6 +1,7 @@
 """`keras-transformer info`: what a run or a model is, quickly, whatever state it is in."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -45,6 +46,17 @@ def failed(capsys: pytest.CaptureFixture[str], path: Path) -> str:
     out, err = capsys.readouterr()
     assert out == ""
     return err.removeprefix("keras-transformer info: ").rstrip("\n")
+
+
+def test_a_run_whose_files_are_pipes_is_damaged_and_not_waited_for(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("run.json", "history.json"):
+        copy = tmp_path / name
+        shutil.copytree(run, copy)
+        (copy / name).unlink()
+        os.mkfifo(copy / name)
+        assert f"{copy / name} is damaged" in failed(capsys, copy)
 
 
 def test_the_recipe_of_an_earlier_version_is_shown_by_its_current_names(

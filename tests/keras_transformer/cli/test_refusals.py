@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import fields
@@ -12,6 +13,7 @@ import pytest
 from keras_transformer.cli import _nearby, main, train
 from keras_transformer.training.recipe import Recipe
 from tests.support.commands import failed
+from tests.support.paths import ROOT
 from tests.support.small_training import small_tiny
 
 ABSURD = "99999999999999999999"
@@ -116,7 +118,8 @@ def test_a_recipe_of_absurd_numbers_is_refused_before_the_corpus_is_read(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     option = f"--{name.replace('_', '-')}"
-    told = refused(capsys, "train", "--phrasebook", "fr-en", "--run", tmp_path / "run", option, ABSURD)
+    arguments = ["--phrasebook", "fr-en", "--run", tmp_path / "run", option, ABSURD]
+    told = refused(capsys, "train", *arguments, status=2)
     assert re.search(rf"{name} must be a whole number of at least \d+ and at most [\d,]+; got {ABSURD}", told)
     assert list(tmp_path.iterdir()) == []
 
@@ -172,6 +175,36 @@ def test_a_run_of_one_step_needs_no_warm_up_from_its_user(
     assert "step 1, held-out BLEU" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (["walkthrough", "--output"], "--output"),
+        (["train", "--phrasebook", "fr-en", "--run"], "--run"),
+        (["export", "run", "--output"], "--output"),
+        (["evaluate", "run", "--reference", "other.txt", "--source"], "--source"),
+    ],
+)
+def test_an_empty_path_is_not_the_current_directory(
+    command: list[str], option: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(here.iterdir())
+    told = refused(capsys, *command, "", status=2)
+    assert told == f"error: argument {option}: a path is needed; got an empty text"
+    assert sorted(here.iterdir()) == before
+
+
+def test_a_directory_that_cannot_be_imported_is_refused_before_keras_is_loaded(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marian = ROOT / "tests" / "keras_transformer" / "pretrained" / "golden" / "relu"
+    assert "models cannot be imported" in refused(capsys, "import", "models", "--run", "new")
+    assert "run exists and is never overwritten" in refused(capsys, "import", marian, "--run", "run")
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    told = refused(capsys, "import", marian, "--run", "new")
+    assert told.startswith("importing a model needs safetensors, which this environment has not: ")
+    assert not (here / "new").exists()
+
+
 # Which files to write
 
 
@@ -208,6 +241,17 @@ def test_a_full_disk_is_noticed_before_a_model_is_loaded(
         told = refused(capsys, verb, "run", *options[verb])
     assert told == "[Errno 27] File too large: 'page.html'"
     assert sorted(here.iterdir()) == before
+
+
+def test_a_full_disk_is_a_matter_of_the_file_that_did_not_fit(
+    here: Path, capsys: pytest.CaptureFixture[str], disk_of: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    files = ["--source", "a.fr", "--target", "b.en"]
+    with disk_of(20_000):
+        told = refused(capsys, "phrasebook", "fr-en", "--pairs", 5000, *files)
+    assert told == "[Errno 27] File too large: 'a.fr'"
+    assert not (here / "a.fr").exists()
+    assert not (here / "b.en").exists()
 
 
 def test_a_name_that_is_nearly_too_long_is_written(here: Path) -> None:

@@ -14,6 +14,7 @@ from keras_transformer.cli import main
 from serving.limits import Limits
 from serving.registry.registry import Registry
 from serving.server import Server
+from tests.support.commands import failed
 from tests.support.serving.certificates import Files
 from tests.support.serving.echo import run
 from tests.support.serving.serve_process import serving
@@ -171,9 +172,10 @@ def test_a_server_without_any_model_is_told_with_what_to_do(
 
 
 def test_what_only_a_run_can_is_refused(server: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert failure(capsys, server, "--max-tokens", 4, "--json") == (
-        f"{server} is a server: leave out --max-tokens, --json, or name the run that its model was exported "
-        "from."
+    command = ["translate", server, "--input", os.devnull, "--max-tokens", 4, "--json"]
+    assert failed(capsys, *command, status=2) == (
+        f"error: {server} is a server: leave out --max-tokens, --json, or name the run that its model was "
+        "exported from."
     )
 
 

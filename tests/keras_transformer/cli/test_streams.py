@@ -26,6 +26,44 @@ def test_closed_streams_are_no_failure(closed: str, tmp_path: Path) -> None:
     assert len(source.read_text().splitlines()) == len(target.read_text().splitlines()) == 3
 
 
+@pytest.mark.parametrize(
+    ("command", "stream", "status", "told"),
+    [
+        ("--help", ">/dev/full", 1, "No space left on device"),
+        ("info --help", ">/dev/full", 1, "No space left on device"),
+        ("phrasebook fr-en --pairs 3", ">/dev/full", 1, "No space left on device"),
+        ("phrasebook fr-en --pairs 3", ">&-", 1, "standard output is closed"),
+        ("info nothing", ">&-", 1, "standard output is closed"),
+        ("phrasebook fr-en --pairs 3", "2>/dev/full", 0, ""),
+    ],
+)
+def test_results_that_cannot_be_written_are_a_failure(
+    command: str, stream: str, status: int, told: str
+) -> None:
+    words = ["sh", "-c", f'exec "$@" {stream}', "sh", sys.executable, "-m", "keras_transformer"]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        [*words, *command.split()], capture_output=True, text=True, timeout=60, check=False, env=buffered
+    )
+    assert done.returncode == status
+    assert told in done.stderr
+    assert done.stderr.count("\n") == status
+
+
+def test_progress_that_cannot_be_written_costs_no_result() -> None:
+    code = """
+from keras_transformer import cli
+main = cli.main
+cli.main = lambda: cli.report("progress") or main(["phrasebook", "fr-en", "--pairs", "2"])
+cli.command()
+"""
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, timeout=60, check=False)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 2
+
+
 def test_who_listens_to_the_progress_may_go_and_the_work_is_done(tmp_path: Path) -> None:
     lines, page = tmp_path / "lines.txt", tmp_path / "page.html"
     lines.write_text("Thanks.\n")

@@ -82,10 +82,10 @@ def test_all_problems_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFix
     run = tmp_path / "run"
     said = failed(
         capsys, "train", "--run", run, "--source", "a.fr", "--pairs", "b.tsv", "--valid-target", "v.en",
-        "--steps", 0, "--preset", "huge", "--warmup-steps", 3,
+        "--steps", 0, "--preset", "huge", "--warmup-steps", 3, status=2,
     )  # fmt: skip
     assert said.split("; ") == [
-        "name one corpus: --source and --target, --pairs, or --phrasebook",
+        "error: name one corpus: --source and --target, --pairs, or --phrasebook",
         "got --source and --pairs",
         "--source and --target go together",
         "--valid-source and --valid-target go together",
@@ -101,17 +101,17 @@ def test_all_problems_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_no_corpus_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = failed(capsys, "train", "--run", tmp_path / "run", *LANGUAGES)
-    assert said == "name one corpus: --source and --target, --pairs, or --phrasebook"
+    said = failed(capsys, "train", "--run", tmp_path / "run", *LANGUAGES, status=2)
+    assert said == "error: name one corpus: --source and --target, --pairs, or --phrasebook"
 
 
 @pytest.mark.parametrize("direction", ["fr-xx", "fr", ""])
 def test_a_phrasebook_that_there_is_not_is_told(
     direction: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = failed(capsys, "train", "--run", tmp_path / "run", "--phrasebook", direction)
+    said = failed(capsys, "train", "--run", tmp_path / "run", "--phrasebook", direction, status=2)
     expected = f"--phrasebook is fr-en or en-fr; got {direction!r}"
-    assert said == (
+    assert said.removeprefix("error: ") == (
         expected
         if direction
         else "name one corpus: --source and --target, --pairs, or --phrasebook; "
@@ -124,9 +124,9 @@ def test_one_language_for_both_sides_is_told_where_languages_tell_the_sides_apar
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     languages = ["--source-lang", "fr", "--target-lang", "fr"]
-    said = failed(capsys, "train", "--run", tmp_path / "run", "--pairs", name, *languages)
+    said = failed(capsys, "train", "--run", tmp_path / "run", "--pairs", name, *languages, status=2)
     assert said == (
-        "--source-lang and --target-lang are both fr, by which JSONL and TMX tell the sides apart; "
+        "error: --source-lang and --target-lang are both fr, by which JSONL and TMX tell the sides apart; "
         "two parallel files, or TSV, may be of one language"
     )
 
@@ -144,9 +144,9 @@ def test_what_the_phrasebook_has_with_it_is_refused_with_its_names(
     run = tmp_path / "run"
     valid = ["--valid-source", "v.fr", "--valid-target", "v.en"]
     for options in (LANGUAGES, valid, [*LANGUAGES, *valid]):
-        said = failed(capsys, "train", "--run", run, "--phrasebook", "fr-en", *options)
+        said = failed(capsys, "train", "--run", run, "--phrasebook", "fr-en", *options, status=2)
         assert said == (
-            "--phrasebook has its languages and its held-out pairs with it: "
+            "error: --phrasebook has its languages and its held-out pairs with it: "
             f"leave out {', '.join(options[::2])}"
         )
     assert not run.exists()

@@ -79,7 +79,7 @@ def test_what_is_no_tokenizer_is_refused_before_anything_is_written(
     folder: Path, name: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--pairs", folder / "a.tsv", *LANGUAGES, "--tokenizer", folder / name, "--run", tmp_path / "r"]
-    said = failed(capsys, "train", *words, "--steps", 0)
+    said = failed(capsys, "train", *words, "--steps", 0, status=2)
     assert why in said
     assert "steps must be" in said  # every problem at once
     assert not (tmp_path / "r").exists()

@@ -15,10 +15,12 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.cli import main
-from keras_transformer.cli.translate import Portions, translated
+from keras_transformer.cli._lines import LineReader
+from keras_transformer.cli.translate import Portions, Progress, translated
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences
 from keras_transformer.text.sentences import Lengths, Parts
+from tests.support.commands import failed
 
 TEXTS = ["Je suis étudiant.", "Merci.", "Où est la gare ?", "Non.", "Deux cafés, s'il vous plaît."]
 
@@ -319,6 +321,28 @@ def test_the_first_portions_are_small(tmp_path: Path) -> None:
     assert sizes[0] <= 2**14
     assert sizes[0] < sizes[1] < sizes[2] < max(sizes) <= 2**18
     assert sum(sizes) == 1_000_000
+
+
+def test_the_progress_counts_what_is_translated_of_a_long_line_not_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("Merci. " * 1000 + "\n")
+    with LineReader.of(path) as lines, Progress(lines, 9) as progress:
+        assert lines.take(2**18)
+        shown = []
+        for done in (100, 500, 1000):
+            progress.show_portion(done, 1000)
+            shown.append(progress.bar.n)
+        progress.show_chunk()
+    assert shown == [700, 3500, 7001]
+    assert progress.bar.n == 7001
+
+
+def test_a_target_language_is_left_out_where_the_model_has_one_alone(
+    run: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_text("Merci.\n")
+    told = failed(capsys, "translate", run, "--input", tmp_path / "text", "--target-language", "en")
+    assert told.endswith("it translates into one language alone. Leave out --target-language.")
 
 
 def test_a_text_larger_than_a_portion_is_a_portion_by_itself() -> None:

@@ -171,6 +171,11 @@ def test_a_corpus_of_one_pair_is_one_batch_again_and_again() -> None:
     assert plan.padding == 0
 
 
+def test_a_sentence_alone_in_its_shape_waits_for_no_other() -> None:
+    # 550 tokens in batches of 200 are two shapes; the longer one would have room for four rows
+    assert max(BatchPlan(corpus([(5, 5)] * 100 + [(50, 50)]), 200).buckets) == (50, 50, 1)
+
+
 def test_a_sentence_over_the_budget_is_told_with_what_to_allow() -> None:
     with pytest.raises(
         ValueError, match=r"^a batch of 8 tokens cannot hold the longest sentence, which has 9"

@@ -107,6 +107,22 @@ def test_a_tmx_that_names_the_official_document_type_is_read_without_fetching_it
     assert pairs_of(written(tmp_path / "a.tmx", STUDENT_TMX.replace("<tmx", head + "<tmx", 1))) == STUDENT
 
 
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (gzip.compress(b"\xff" * 50), "gzip data inside of gzip"),
+        (b"PK\3\4\xff\xfe\n", "a zip archive"),
+        (b"\x00\xfe\n", "binary data, with a NUL byte"),
+    ],
+)
+def test_a_file_that_is_no_text_is_called_what_it_is(tmp_path, content, kind):
+    path = tmp_path / "a.tsv.gz"
+    path.write_bytes(gzip.compress(content))
+    with pytest.raises(CorpusError, match=f"a.tsv.gz is no text: line 1 is {kind}") as refused:
+        list(read_pairs([path], "fr", "en"))
+    assert "iconv" not in str(refused.value)
+
+
 READ_FROM_STANDARD_INPUT = """
 import sys
 from pathlib import Path

@@ -17,6 +17,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from export.artifact.manifest import open_version
 from serving import Client
 from serving.observability.logs import Text
 from serving.registry.discovery import find_versions, open_checked, scan
@@ -140,6 +141,23 @@ def test_a_version_whose_files_change_while_it_is_opened_is_refused(
     assert open_checked(place, SETTINGS) == (
         "it changed while it was opened; it is tried again once it stays the same"
     )
+
+
+def test_why_a_version_fails_unexpectedly_is_in_the_log_alone(
+    root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from serving.registry import discovery
+
+    def fails(*arguments: object) -> None:
+        raise MemoryError("the secret of the house")
+
+    (place,) = find_versions(root)
+    digest = open_version(place.directory).manifest.digest
+    monkeypatch.setattr(discovery, "try_version", lambda directory, settings: digest)
+    monkeypatch.setattr(discovery, "load_model", fails)
+    assert open_checked(place, SETTINGS) == "it could not be opened; see the log of the server"
+    assert "fr-en 1 is refused" in caplog.text
+    assert "the secret of the house" in caplog.text
 
 
 def test_empty_versions_need_no_trial_so_that_hundreds_of_them_delay_no_other(
