@@ -8,7 +8,7 @@ export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: demo serve test test-fast soak test-parity test-image test-backends lint proto docs bench bench-env clean help
 
-help:  ## what can be made
+help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 24
 
 # One environment. The stamp is written last, so that an interrupted install is done again.
@@ -46,11 +46,11 @@ demo: .venv/installed  ## explain attention, train a French-English model, expor
 		"grpc://$$(sed -n 's/^serving on //p' build/demo/address)" && kill $$server && wait $$server
 	@echo "read build/demo/walkthrough/index.html and build/demo/attention.html, look at $(RUN)/curves.png"
 
-serve: .venv/installed  ## the page and the server, with what `make demo` has exported; it is made if it is not there
+serve: .venv/installed  ## serve the page and the models that `make demo` has exported; runs `make demo` first if needed
 	[ -e $(VERSION) ] || $(MAKE) demo
 	$(BIN)/keras-transformer serve build/demo/models
 
-# What the examples in Node.js and in the browser run on. Without it their tests are skipped, and say so.
+# Packages for the examples in Node.js and in the browser. Without them their tests are skipped with a notice.
 examples/node_modules/installed: examples/package.json examples/package-lock.json
 	@if command -v npm >/dev/null && (cd examples && npm ci --ignore-scripts --no-audit --no-fund --silent); then \
 		touch $@; \
@@ -58,7 +58,7 @@ examples/node_modules/installed: examples/package.json examples/package-lock.jso
 		echo "the examples' packages are not installed (no npm, or it failed): their tests will be skipped" >&2; \
 	fi
 
-# Two at a time, each with a thread: two that take all cores stand in each other's way.
+# Two processes with one thread each: processes that use all cores slow each other down.
 test: export OMP_NUM_THREADS = 1
 test: export TF_NUM_INTRAOP_THREADS = 1
 test: .venv/installed examples/node_modules/installed  ## the tests
@@ -72,10 +72,10 @@ test-fast: .venv/installed  ## the tests without processes, training, exports an
 soak: .venv/installed  ## the tests that take long: every count in full
 	$(BIN)/python -m pytest -m soak
 
-test-parity: bench-env  ## imported models beside transformers and CTranslate2's converter, live
+test-parity: bench-env  ## compare imported models with transformers and CTranslate2's converter, live
 	$(BIN)/python -m pytest -m parity -s tests/keras_transformer/pretrained
 
-test-image: .venv/installed  ## the image, built and served from; as root, and minutes
+test-image: .venv/installed  ## build the image and serve from it; as root, takes minutes
 	$(BIN)/python -m pytest -m image -s tests/deploy
 
 proto: .venv/installed  ## the Python modules of serving/v1/translation.proto
@@ -85,7 +85,7 @@ docs: .venv/installed  ## the documentation site, in build/site
 	$(BIN)/mkdocs build --strict --quiet
 	@echo "open build/site/index.html"
 
-lint: .venv/installed  ## ruff, strict mypy, which way imports point, and buf for the protocol
+lint: .venv/installed  ## run ruff, strict mypy, the import contracts, and buf for the protocol
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -109,9 +109,9 @@ test-backends: .venv-backends/installed  ## the layers and the translation model
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,bench]'
 	@touch $@
 
-bench-env: .venv/bench-installed  ## add the peers to the environment
+bench-env: .venv/bench-installed  ## install the peers of the benchmarks
 
-bench: bench-env  ## side by side with the peers
+bench: bench-env  ## run the benchmarks beside the peers
 	$(BIN)/python benchmarks/layers.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/decoding.py
@@ -122,5 +122,5 @@ bench: bench-env  ## side by side with the peers
 	$(BIN)/python benchmarks/serving.py
 	$(BIN)/python benchmarks/overload.py
 
-clean:  ## remove what was made; the environment stays
+clean:  ## remove build/, but keep the environment
 	rm -rf build

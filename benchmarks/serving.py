@@ -54,7 +54,7 @@ class Effort(NamedTuple):
     alone: int  # texts
 
 
-SMOKE, QUICK, WHOLE = Effort(3, 0.1, 5), Effort(3, 2.5, 100), Effort(7, 6.0, 300)
+SMOKE, QUICK, WHOLE = Effort(2, 0.1, 2), Effort(3, 2.5, 100), Effort(7, 6.0, 300)
 
 
 def main() -> None:

@@ -1,1 +1,1 @@
-"""From a trained model to files that other runtimes read, one format a file."""
+"""Export of a trained model to files that other runtimes read."""

@@ -1,4 +1,4 @@
-"""Ranges of the values that a network multiplies, observed while it translates.
+"""Calibration for int8: observe the ranges of the values that a network multiplies while it translates.
 
 B rows, S source length.
 """
@@ -24,17 +24,17 @@ from keras_transformer.inference.hosted_decoder import Decoder
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.models.weights import network_weights
 
-ROWS = 8  # decoded together: the caches of more take memory
+ROWS = 8  # rows decoded together; more would need more memory for caches
 
 
 class Ranges(defaultdict[str, Range]):
-    """The range of each product, key and value that was observed so far."""
+    """Observed range of each product, key and value so far."""
 
     def __init__(self) -> None:
         super().__init__(Range)
 
     def encode(self, session: Any, row: Sequence[int]) -> Encoded:
-        """Encode one source, and observe what is multiplied meanwhile."""
+        """Encode one source, and observe the ranges of the encoder's products."""
         names = [output.name for output in session.get_outputs()]
         values = session.run(names, {"source": np.array([row], np.int32)})
         results = dict(zip(names, values, strict=True))
@@ -44,14 +44,14 @@ class Ranges(defaultdict[str, Range]):
         return [results["memory"], results["last"]]
 
     def widen_products(self, results: dict[str, Any]) -> None:
-        """Take the limits of all products from the outputs of an observed graph."""
+        """Widen the ranges of all products by the limits in the outputs of an observed graph."""
         for name, lowest in results.items():
             if name.startswith(LOWEST):
                 product = name.removeprefix(LOWEST)
                 self.widen(product, lowest, results[HIGHEST + product])
 
     def widen(self, name: str, *values: Any) -> None:
-        """Make a range wide enough for these values."""
+        """Widen a range to contain these values."""
         lowest, highest = min(map(np.min, values)), max(map(np.max, values))
         self[name] = self[name].with_values(float(lowest), float(highest))
 
@@ -59,11 +59,11 @@ class Ranges(defaultdict[str, Range]):
 def observed_ranges(
     model: TranslationModel, rows: Sequence[Sequence[int]], start_id: int, end_id: int
 ) -> dict[str, Range]:
-    """Return the range of each product, key and value over the greedy translations of source ids."""
+    """Observe the range of each product, key and value during greedy translation of source ids."""
     ranges = Ranges()
     encode = _observed_session(encoder, model)
     encoded = {tuple(row): ranges.encode(encode, row) for row in rows}
-    del encode  # large weights need not be in memory twice
+    del encode  # to hold large weights only once
     make_backend = partial(_ObservedBackend, ranges, encoded, _observed_session(decoder, model), start_id)
     network = model.network
     Decoder(make_backend, end_id, network.max_length, slots=ROWS, limit=network.answer_limit).search(rows)
@@ -78,7 +78,7 @@ def _observed_session(make: Callable[..., Graph], model: TranslationModel) -> An
 
 
 class _ObservedBackend(OnnxBackend):
-    """Decodes encoded sources with a graph of Observed products, and widens the ranges at each step."""
+    """Backend with a graph of Observed products that widens the ranges at each step."""
 
     def __init__(
         self, ranges: Ranges, encoded: dict[tuple[int, ...], Encoded], decoder: Any, *arguments: Any

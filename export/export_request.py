@@ -1,4 +1,4 @@
-"""The request of an export, checked before a model is loaded."""
+"""The request of an export, which is checked before a model is loaded."""
 
 from dataclasses import dataclass
 
@@ -11,20 +11,20 @@ from keras_transformer.libraries import check_installed
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """The formats of a version.
+    """Formats and options of an export.
 
     Args:
-        formats: their names.
-        quantize: a precision to write besides float32.
-        with_tokenizer: whether to write text.onnx as well.
+        formats: Names of the formats.
+        quantize: A precision to write in addition to float32.
+        with_tokenizer: Whether to write text.onnx too.
 
     Raises:
-        ValueError: with every problem.
+        ValueError: With every problem.
     """
 
     formats: tuple[str, ...]
     quantize: str | None = None
-    with_tokenizer: bool = False  # text.onnx as well
+    with_tokenizer: bool = False
 
     def __post_init__(self) -> None:
         problems = [
@@ -33,26 +33,26 @@ class ExportRequest:
             if name not in FORMATS
         ]
         if not self.formats:
-            problems.append(f"an export has one format at least; there are {', '.join(FORMATS)}")
+            problems.append(f"an export needs at least one format; there are {', '.join(FORMATS)}")
         able = [name for name, kind in FORMATS.items() if self.quantize in kind.files]
         if self.quantize is not None and not set(able) & set(self.formats):
             problems.append(
-                f"{self.quantize} is a precision of {', '.join(able) or 'no format'}: ask for one that has it"
+                f"{self.quantize} is a precision of {', '.join(able) or 'no format'}: name such a format"
             )
         if self.with_tokenizer and "onnx" not in self.formats:
-            problems.append("a tokenizer goes into an ONNX file: ask for the format onnx as well")
+            problems.append("a tokenizer is written into an ONNX file: name the format onnx too")
         if problems:
             raise ValueError("; ".join(problems))
 
     def check_libraries(self) -> None:
-        """Raise LibraryError if a library that the writers load is missing."""
+        """Raise LibraryError if a library for writing the formats is missing."""
         libraries = {library for name in self.formats for library in FORMATS[name].libraries}
         if self.with_tokenizer:
             libraries.add(TEXT_LIBRARY)
         check_installed(sorted(libraries), "this export", "export")
 
     def precisions(self) -> dict[str, tuple[str, ...]]:
-        """Return the precisions of each format, as the manifest has them."""
+        """Return the precisions of each format, as the manifest stores them."""
         return {
             name: tuple(
                 precision for precision in FORMATS[name].files if precision in ("float32", self.quantize)
@@ -64,7 +64,7 @@ class ExportRequest:
 
 @dataclass(frozen=True)
 class Origin:
-    """The origin of a model, which its file does not hold; None is unknown."""
+    """Origin of a model, which its file does not contain; None is unknown."""
 
     corpus: str | None
     pairs: Pairs | None

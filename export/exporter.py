@@ -1,4 +1,4 @@
-"""A model as a version directory: the requested formats, compared with the model before it appears."""
+"""Export of a model to a version directory, which appears only if its runtimes agree with the model."""
 
 import gc
 import time
@@ -27,7 +27,7 @@ from keras_transformer.memory import give_back
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
 
-CHECKED_SENTENCES = 16  # for each float32 runtime before the version appears; `verify` takes all
+CHECKED_SENTENCES = 16  # for each float32 runtime before the version appears; `verify` checks all
 MADE_WITH = ("keras", "tensorflow", "tensorflow-text", "onnx", "onnxruntime", "tf2onnx", "ctranslate2",
              "sentencepiece", "numpy")  # fmt: skip
 
@@ -35,7 +35,7 @@ Notify = Callable[[str], None]
 
 
 class ExportError(ValueError):
-    """A model that cannot be exported as requested; the message says why."""
+    """Error of a model that cannot be exported as requested, with the reason."""
 
 
 def export_version(
@@ -46,33 +46,33 @@ def export_version(
     origin: Origin,
     notify: Notify,
 ) -> Version:
-    """Write a version directory: whole, or not at all.
+    """Write a version directory, atomically.
 
     Args:
-        model: a model with a tokenizer; it is exported in float32, and in int8 besides if requested.
-        output: the directory, which must not exist.
-        request: the formats.
-        sentences: the golden sentences, and those to calibrate int8 on.
-        origin: what the model does not know of itself.
-        notify: is called with each line of progress.
+        model: Model with a tokenizer; it is exported in float32, and in int8 too if requested.
+        output: The directory, which must not exist.
+        request: The formats.
+        sentences: The golden sentences, and those for the int8 calibration.
+        origin: Facts about the training that the model does not contain.
+        notify: Called with each line of progress.
 
     Returns:
         The version, as it is read from the directory.
 
     Raises:
-        ExportError: there is no tokenizer or no sentence, a file could not be written, or a runtime breaks a
-            promise.
-        FileExistsError: the directory exists.
+        ExportError: If there is no tokenizer or no sentence, a file cannot be written, or a runtime's answers
+            differ from the model's.
+        FileExistsError: If the directory exists.
     """
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise ExportError("this model has no tokenizer: create it with tokenizer=... to export it")
     if not sentences.golden:
-        raise ExportError("an export needs golden sentences: give one that is not blank at least")
+        raise ExportError("an export needs golden sentences: give at least one that is not blank")
     if request.with_tokenizer and tokenizer.vocabularies:
         raise ExportError(
-            "text.onnx cannot be written for this model: the operators of onnxruntime-extensions give ids "
-            "of a SentencePiece model, and here a vocabulary numbers the pieces. Leave out --with-tokenizer"
+            "text.onnx cannot be written for this model: the operators of onnxruntime-extensions use the ids "
+            "of a SentencePiece model, but a vocabulary numbers its pieces. Leave out --with-tokenizer"
         )
     request.check_libraries()
     if model.dtype_policy.name != "float32":
@@ -99,14 +99,14 @@ def _run(step: WriteStep, model: TranslationModel, directory: Path, notify: Noti
     notify(f"writing {step.name} ...")
     try:
         step.write(model, directory)
-    except tf.errors.OpError as error:  # how TensorFlow says that a file cannot be written
+    except tf.errors.OpError as error:  # TensorFlow raises it for a file that cannot be written
         raise ExportError(f"{step.name} could not be written: {error.message}") from error
     _forget()
     notify(f"  {(_bytes(directory) - before) / 1e6:.1f} MB in {time.monotonic() - begun:.1f} s")
 
 
 def _forget() -> None:
-    """Free TensorFlow's graphs, which are large and refer to themselves."""
+    """Free TensorFlow's graphs, which are large and have reference cycles."""
     gc.collect()
     give_back()
 
@@ -116,7 +116,7 @@ def _bytes(directory: Path) -> int:
 
 
 def _remove_empty_folders(directory: Path) -> None:
-    """Remove empty folders, such as TensorFlow's assets: archives and object stores would drop them."""
+    """Remove empty folders, such as TensorFlow's assets: archives and object stores drop them."""
     for folder in sorted(filter(Path.is_dir, directory.rglob("*")), reverse=True):
         if not any(folder.iterdir()):
             folder.rmdir()
@@ -157,10 +157,14 @@ def _manifest(
 
 
 def _agreed(version: Version, notify: Notify) -> Version:
-    """Return the version with the certificate of some golden sentences; raise if it breaks a promise."""
+    """Return the version with the certificate of some golden sentences.
+
+    Raises:
+        ExportError: If the answers of a runtime differ.
+    """
     result = certificate(version, notify, at_float32=CHECKED_SENTENCES)
     if result.broken:
-        raise ExportError(f"nothing was written, since a promise would be broken: {'; '.join(result.broken)}")
+        raise ExportError(f"nothing was written, because runtimes disagree: {'; '.join(result.broken)}")
     quality = replace(version.manifest.quality, agreement=result.rows)
     return replace(version, manifest=replace(version.manifest, quality=quality))
 

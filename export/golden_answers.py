@@ -1,4 +1,4 @@
-"""The answers of the model to the golden sentences.
+"""Answers of the model to the golden sentences.
 
 B batch, S source length, T target length, V target vocabulary.
 """
@@ -16,7 +16,7 @@ from keras_transformer.text.padding import padded
 from keras_transformer.text.tokenizer import Tokenizer
 
 ROWS = 8
-BATCH_TOKENS = 512  # of source: more at once are no faster, and take memory
+BATCH_TOKENS = 512  # source tokens; larger batches are not faster, and need more memory
 
 Rows = Sequence[Sequence[int]]
 
@@ -27,18 +27,18 @@ def golden_answers(
     """Translate sentences greedily.
 
     Args:
-        model: a model in float32.
-        tokenizer: its tokenizer.
-        sentences: the sentences, none of them blank.
+        model: Model in float32.
+        tokenizer: Its tokenizer.
+        sentences: The sentences, none of them blank.
 
     Returns:
-        The answers with their scores and margins, in this order.
+        The answers with their scores and margins, in order.
     """
     longest = model.network.max_length
     rows = tokenizer.encode_source([sentence.source for sentence in sentences], longest)
     search = Search(tokenizer.bos_id, tokenizer.eos_id)
     answers = [ids for (ids,) in search_traced(model, rows, search, longest, batch_tokens=BATCH_TOKENS)]
-    model.derived.drop(Loop, search)  # its graphs are large, and not needed again
+    model.derived.drop(Loop, search)  # free its graphs, which are large
     texts = tokenizer.decode_target(answers)
     figures = _figures(model, rows, answers, tokenizer.bos_id)
     return [
@@ -48,7 +48,7 @@ def golden_answers(
 
 
 def _figures(model: TranslationModel, rows: Rows, answers: Rows, start_id: int) -> list[tuple[float, float]]:
-    """Return the score and the margin of each answer, from one pass over all of its tokens."""
+    """Compute the score and the margin of each answer in one pass over all of its tokens."""
 
     def measured(source: Any, target: Any, labels: Any) -> Any:
         """(B, S), (B, T), (B, T) -> scores (B,), margins (B,)."""

@@ -1,4 +1,4 @@
-"""The choice of golden sentences, and of others, if there are enough, to calibrate int8 on."""
+"""Selection of golden sentences, and of sentences for the int8 calibration."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
@@ -11,26 +11,28 @@ Item = TypeVar("Item")
 
 
 class SourceSentence(NamedTuple):
-    """A text, and its reference translation if one is known."""
+    """Text with its reference translation, if one is known."""
 
     source: str
     reference: str | None = None
 
 
 class Chosen(NamedTuple):
-    """The sentences of an export."""
+    """Sentences of an export."""
 
     golden: list[SourceSentence]
     calibration: list[SourceSentence]
 
 
 def chosen(sentences: Iterable[SourceSentence], count: int, tokenizer: Tokenizer) -> Chosen:
-    """Choose golden sentences, and those to calibrate on.
+    """Select golden sentences, and sentences for the calibration.
+
+    The calibration uses other sentences if there are enough.
 
     Args:
-        sentences: the candidates. Those of no tokens have no answer, and are left out.
-        count: how many become golden; fewer if there are fewer.
-        tokenizer: the model's tokenizer.
+        sentences: Candidates. Sentences without tokens have no answer, and are skipped.
+        count: Largest number of golden sentences.
+        tokenizer: Tokenizer of the model.
     """
     candidates = list(sentences)
     encoded = tokenizer.encode_source([sentence.source for sentence in candidates])
@@ -44,6 +46,6 @@ def chosen(sentences: Iterable[SourceSentence], count: int, tokenizer: Tokenizer
 
 
 def evenly(items: Sequence[Item], count: int) -> list[Item]:
-    """Return `count` items at even distances, or all."""
+    """Return `count` items at even distances, or all items."""
     count = min(count, len(items))
     return [items[index * len(items) // count] for index in range(count)]

@@ -1,6 +1,6 @@
-"""A runtime in a process of its own: two of them in one process have deadlocked.
+"""A runtime in a separate process, because two of them in one process have deadlocked.
 
-As a program it reads a question from standard input and prints the answers, both as JSON.
+As a program the module reads a question from standard input and prints the answers, both as JSON.
 """
 
 import json
@@ -21,10 +21,10 @@ from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 from keras_transformer.text.tokenizer import Tokenizer
 
 THREADS = 1
-TIMEOUT_SECONDS = 3600.0  # a runtime that takes longer hangs
+TIMEOUT_SECONDS = 3600.0  # after which a runtime is considered hung
 _LAST_LINES = 5
 
-#: One thread for each library that counts them itself.
+#: Settings for one thread in each library that chooses the number itself.
 _SETTINGS = {
     "OMP_NUM_THREADS": str(THREADS),
     "TF_NUM_INTRAOP_THREADS": str(THREADS),
@@ -34,16 +34,23 @@ _SETTINGS = {
 
 
 class ReplyError(RuntimeError):
-    """A runtime that gave no answers; the message says why."""
+    """Error of a runtime that returned no answers, with the reason."""
 
 
 class Reply(NamedTuple):
-    """The answers of a runtime."""
+    """Result of a runtime.
 
-    ids: list[list[int]] | None  # the answers, of a runtime that takes ids
-    texts: list[str] | None  # the translations from text to text, of one that has its tokenizer inside
+    Attributes:
+        ids: Token ids, from a runtime that takes ids.
+        texts: Translations of the texts, from a runtime that contains the tokenizer.
+        scores: Score of each answer.
+        seconds: Time for the answers, without loading and warm-up.
+    """
+
+    ids: list[list[int]] | None
+    texts: list[str] | None
     scores: list[float]
-    seconds: float  # for these, the runtime being loaded and warm
+    seconds: float
 
 
 def ask(
@@ -54,21 +61,21 @@ def ask(
     texts: Sequence[str],
     limit: AnswerLimit = ANSWER_LIMIT,
 ) -> Reply:
-    """Translate in a process of its own, which ends with this call however it ends.
+    """Translate in a separate process, which never outlives this call.
 
     Args:
-        name: the runtime.
-        directory: the version directory.
-        max_length: the maximum number of tokens of a source and of an answer.
-        rows: source ids.
-        texts: the same sources as text.
-        limit: the longest answer to a source, as far as max_length allows.
+        name: The runtime.
+        directory: The version directory.
+        max_length: Largest number of tokens of a source and of an answer.
+        rows: Source ids.
+        texts: The same sources as text.
+        limit: Largest number of tokens of the answer to a source; max_length applies as well.
 
     Returns:
         The answers.
 
     Raises:
-        ReplyError: the process failed, took too long, or gave another number of answers.
+        ReplyError: If the process failed, took too long, or returned another number of answers.
     """
     question = {
         "name": name,
@@ -101,7 +108,7 @@ def ask(
 
 
 def main() -> None:
-    """Answer the question on stdin. Output of libraries goes to stderr; stdout has the answers alone."""
+    """Answer the question on stdin. Output of libraries goes to stderr; stdout has only the answers."""
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)
         json.dump(_answered(json.load(sys.stdin)), out)
@@ -130,7 +137,7 @@ def _by_text(runtime: TextRuntime, items: list[str]) -> dict[str, Any]:
 
 
 def _timed(translate: Callable[[list[Any]], list[Any]], items: list[Any]) -> tuple[list[Any], float]:
-    translate(items[:1])  # the first call builds what it needs
+    translate(items[:1])  # warm up
     begun = time.monotonic()
     answers = translate(items)
     return answers, time.monotonic() - begun

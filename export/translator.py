@@ -1,4 +1,4 @@
-"""Texts in, texts out, through one runtime of a version."""
+"""Translation of texts with one runtime of a version."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,11 +17,17 @@ from keras_transformer.text.sentences import Lengths
 
 
 class Translated(NamedTuple):
-    """The translation of one text."""
+    """Translation of one text.
+
+    Attributes:
+        text: The translation.
+        tokens: Number of its tokens, with the end id.
+        score: Mean log-probability of these tokens.
+    """
 
     text: str
-    tokens: int  # the end included
-    score: float  # the mean log-probability of these
+    tokens: int
+    score: float
 
 
 def lightest(version: Version) -> RuntimeName:
@@ -31,22 +37,11 @@ def lightest(version: Version) -> RuntimeName:
 
 
 class BeamError(ValueError):
-    """A beam that a version cannot search; the message says why, and what to do."""
+    """Error of a beam that a version cannot search, with the reason and the remedy."""
 
 
 class Translator:
-    """Translates as the exported model does.
-
-    Args:
-        version: the version.
-        name: one of its runtimes.
-        beam: the width of the search; 1 is greedy.
-        length_penalty: scores are divided by the length of the answer to this power.
-
-    Raises:
-        BeamError: the runtime decodes greedily.
-        LibraryError: the library of the runtime is not installed.
-    """
+    """Greedy translator with one runtime of a version, which gives the answers of the exported model."""
 
     def __init__(
         self, version: Version, name: RuntimeName, beam: int = 1, length_penalty: float = 1.0
@@ -62,7 +57,7 @@ class Translator:
         self._runtime: Any = open_runtime(name, VersionFiles(*files))
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:
-        """Translate texts, in the order given. A text of no tokens has an answer of no tokens."""
+        """Translate texts, in their order. A text without tokens has an answer without tokens."""
         answers = self._answers(self._tokenizer.encode_source(texts, self._longest))
         translations = self._tokenizer.decode_target([answer.ids for answer in answers])
         return [

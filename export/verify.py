@@ -1,8 +1,8 @@
-"""The certificate: the answers of each runtime of a version to the golden sentences, beside the model's.
+"""The certificate: a comparison of each runtime's answers to the golden sentences with those of the model.
 
-At float32 every token is the model's, and the score with it; where the model's first two logits were a
-near-tie, another token is listed and excused. At int8 the loss is at most MAX_BLEU_LOSS; without references
-it is not measured.
+In float32 every token and the score must be the model's; where the model's two highest logits were a
+near-tie, another token is listed and allowed. In int8 the loss of BLEU is at most MAX_BLEU_LOSS; without
+references it is not measured.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ MAX_BLEU_LOSS = 1.0
 
 @dataclass(frozen=True)
 class Difference:
-    """A golden sentence to which a runtime gives another answer at float32."""
+    """Golden sentence to which a runtime gives another answer in float32."""
 
     runtime: str
     source: str
@@ -37,7 +37,13 @@ class Difference:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A row for each runtime that answered. `broken` names the promises that are not kept."""
+    """Comparison of runtimes with the model.
+
+    Attributes:
+        rows: A row for each runtime that answered.
+        differences: Sentences with different answers in float32.
+        broken: A line for each promise that a runtime does not keep.
+    """
 
     rows: tuple[Agreement, ...]
     differences: tuple[Difference, ...]
@@ -50,13 +56,13 @@ def certificate(
     """Compare every runtime of a version with the model, one after the other.
 
     Args:
-        version: the version, with its golden sentences.
-        notify: is called with a line of progress before each runtime.
-        at_float32: how many sentences the float32 runtimes translate; by default all. A few show whether a
-            runtime computes what the model does; BLEU needs all of them.
+        version: Version with its golden sentences.
+        notify: Called with a line of progress before each runtime.
+        at_float32: Number of sentences for the float32 runtimes; by default all. A few show whether a runtime
+            computes what the model does; BLEU needs all of them.
 
     Returns:
-        The certificate; its `broken` names the promises that are not kept.
+        The certificate.
     """
     rows: list[Agreement] = []
     differences: list[Difference] = []
@@ -75,7 +81,7 @@ def certificate(
             broken.append(str(error))
             continue
         except ValueError as error:
-            broken.append(f"{name} answers with ids that are none: {error}")
+            broken.append(f"{name} answers with ids that do not exist: {error}")
             continue
         row = _row(name, sentences, reply, answers)
         other = _differences(name, sentences, reply, answers) if name.precision == "float32" else []
@@ -107,14 +113,14 @@ def _row(name: RuntimeName, sentences: Sequence[Golden], reply: Reply, answers: 
 
 
 def _agrees(reply: Reply, index: int, golden: Golden) -> bool:
-    """Whether an answer is the model's: in every token, or in its text from a runtime without tokens."""
+    """Return whether an answer is the model's in every token, or in its text without tokens."""
     if reply.ids is not None:
         return tuple(reply.ids[index]) == golden.target_ids
     return reply.texts is not None and reply.texts[index] == golden.target
 
 
 def _bleu(sentences: Sequence[Golden], answers: Sequence[str]) -> tuple[float, float] | tuple[None, None]:
-    """BLEU over the sentences with references, and its difference from the model's own."""
+    """Return BLEU over the sentences with references, and its difference from the model's."""
     known = [index for index, sentence in enumerate(sentences) if sentence.reference is not None]
     if not known:
         return None, None
@@ -140,22 +146,22 @@ def _broken(name: RuntimeName, row: Agreement, differences: Sequence[Difference]
     wrong = sum(not difference.near_tie for difference in differences)
     if wrong:
         problems.append(
-            f"{name} answers {wrong:,} of {row.sentences:,} sentences otherwise than the model did, "
-            f"where its first two logits were {NEAR_TIE:g} or more apart"
+            f"{name} answers {wrong:,} of {row.sentences:,} sentences differently from the model, "
+            f"although the model's two highest logits differed by {NEAR_TIE:g} or more"
         )
     if row.texts is not None and row.texts < row.identical:
         problems.append(
-            f"{name} translates {row.identical - row.texts:,} of {row.identical:,} texts otherwise than "
+            f"{name} translates {row.identical - row.texts:,} of {row.identical:,} texts differently from "
             "their tokens"
         )
     worst = row.score_difference
     if name.precision == "float32" and worst is not None and not worst <= MAX_SCORE_DIFFERENCE:
         problems.append(
-            f"{name} gives scores that are up to {worst:.2g} off; {MAX_SCORE_DIFFERENCE:g} is allowed"
+            f"{name} gives scores that differ by up to {worst:.2g}; {MAX_SCORE_DIFFERENCE:g} is allowed"
         )
     if name.precision != "float32" and row.bleu_change is not None and row.bleu_change < -MAX_BLEU_LOSS:
         problems.append(
             f"{name} loses {-row.bleu_change:.2f} BLEU on {row.sentences:,} sentences; "
-            f"{MAX_BLEU_LOSS:g} is allowed, and the fewer sentences, the more is chance"
+            f"{MAX_BLEU_LOSS:g} is allowed. With few sentences the loss may be chance"
         )
     return problems

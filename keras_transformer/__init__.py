@@ -1,12 +1,12 @@
 """Keras Transformer layers, and a translation model that is trained, exported and served.
 
-Importing the package loads no framework: asking for the first name does, and registers every layer for
+Importing the package loads no framework. The first access to a name does, and registers every layer for
 `keras.models.load_model`.
 """
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # the command line begins here too: typing takes milliseconds to import
+TYPE_CHECKING = False  # not from typing, whose import would delay the command line by milliseconds
 if TYPE_CHECKING:
     from typing import Any
 
@@ -62,7 +62,7 @@ _ELSEWHERE = {  # all others are layers
 def __getattr__(name: str) -> "Any":
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import_module("keras_transformer.models.translation")  # uses every layer: all get registered
+    import_module("keras_transformer.models.translation")  # imports, and so registers, every layer
     return getattr(import_module(f"keras_transformer.{_ELSEWHERE.get(name, 'layers')}"), name)
 
 

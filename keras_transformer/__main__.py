@@ -2,14 +2,14 @@
 
 import os
 
-TYPE_CHECKING = False  # typing takes milliseconds to import, in which a Ctrl-C is a traceback
+TYPE_CHECKING = False  # not from typing: a Ctrl-C during its import would print a traceback
 if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
 
 def _interrupted(number: int = 0, frame: "FrameType | None" = None) -> "NoReturn":
-    """End the process: before a verb is at work there is nothing to undo."""
+    """End the process at once: before a verb runs there is nothing to clean up."""
     try:
         os.write(2, b"keras-transformer: interrupted\n")
     finally:

@@ -6,8 +6,8 @@ import os
 def usable_cores() -> int:
     """Return the number of threads to compute with.
 
-    It is OMP_NUM_THREADS where that is set to a positive number, fewer or more than there are cores, as in
-    other numerical libraries; otherwise the number of cores that this process may use.
+    It is OMP_NUM_THREADS if that is set to a positive number, as in other numerical libraries, even if there
+    are fewer cores. Otherwise it is the number of cores that this process may use.
     """
     chosen = os.environ.get("OMP_NUM_THREADS", "")
     if chosen.isdecimal() and int(chosen):

@@ -1,4 +1,4 @@
-"""Files that are whole or not at all: written beside, synced, renamed. Large ones are synced at their end."""
+"""Atomic writing of files: write beside the target, sync, rename."""
 
 import json
 import os
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, Self
 
 PROBE_BYTES = 4096
-NAME_BYTES = 200  # of a name that a temporary's has; file systems take 255 in all
+NAME_BYTES = 200  # of a name that are part of a temporary name; file systems allow 255 in all
 
 
 def read_json(content: bytes | str) -> Any:
     """Parse JSON.
 
     Raises:
-        ValueError: It is no JSON, or is nested more deeply than Python parses.
+        ValueError: If it is not JSON, or is nested more deeply than Python can parse.
     """
     try:
         return json.loads(content)
@@ -34,15 +34,15 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
         twice = min(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise ValueError(f"the key {json.dumps(twice)[:60]} stands in it twice")
+        raise ValueError(f"the key {json.dumps(twice)[:60]} is duplicate")
     return values
 
 
 def check_writable(path: Path) -> None:
-    """Write a little beside `path` and remove it, before work is done for a file or directory of this name.
+    """Write and remove a probe beside `path`, before work is done for a file or directory of this name.
 
     Raises:
-        OSError: It cannot be written: the directory is read-only, the disk full, or the name impossible.
+        OSError: If it cannot be written: the directory is read-only, the disk full, or the name impossible.
     """
     if path.exists() and not path.is_file():  # a pipe or a device
         return
@@ -61,10 +61,10 @@ def _shortened(name: str) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A name to write to, which takes the place of `path` once all is written; on an error it is removed.
+    """Yield a temporary path that replaces `path` at the end of the context; on an error it is removed.
 
-    A reader, and a process that was killed, finds the old file or the new one. A pipe or a device has nothing
-    to keep, and is written to as it is.
+    A reader sees the old file or the new one, also after the process was killed. A pipe or a device is
+    written directly.
     """
     if path.exists() and not path.is_file():
         yield path
@@ -81,20 +81,21 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Bytes into a file, all of them or none."""
+    """Write a file atomically."""
     write_pieces(path, [content])
 
 
 def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write pieces into a file as they come: all of them, or none."""
+    """Write pieces to a file one by one, atomically."""
     with replacing(path) as temp_path, temp_path.open("wb") as file:
         file.writelines(pieces)
 
 
 class Synced:
-    """A new file that is written piece by piece, and synced once all is in it; an error says which file.
+    """New file that is written piece by piece and synced at its end; its errors name the file.
 
-    It is there from the beginning: what makes it count is another file, written after it.
+    The file is visible while it is incomplete: another file, which is written after it, has to mark it as
+    complete.
     """
 
     def __init__(self, path: Path) -> None:
@@ -105,7 +106,7 @@ class Synced:
         return self
 
     def write(self, content: bytes) -> None:
-        """All of them, at the end."""
+        """Append bytes."""
         with _named(self.path):
             self._file.write(content)
 
@@ -118,9 +119,9 @@ class Synced:
 
 @contextmanager
 def _named(path: Path, beside: Path | None = None) -> Iterator[None]:
-    """Name `path` in an OSError: Python names a file only where it is opened, and then perhaps the temporary.
+    """Name `path` in an OSError: Python names no file, or the temporary one.
 
-    `beside` is what the temporary's path begins with; an error of any other file stays as it is.
+    `beside` is the begin of the temporary path; an error of any other file is not changed.
     """
     try:
         yield
@@ -139,7 +140,11 @@ def check_new(directory: Path) -> None:
 
 @contextmanager
 def making(directory: Path) -> Iterator[Path]:
-    """A directory to fill, which appears as `directory` once all is in it; on an error nothing does."""
+    """Yield a temporary directory that becomes `directory` at the end, or is removed on an error.
+
+    Raises:
+        FileExistsError: If the directory exists.
+    """
     check_new(directory)
     directory.parent.mkdir(parents=True, exist_ok=True)
     prefix = f".{_shortened(directory.name)}-"
@@ -157,7 +162,7 @@ def making(directory: Path) -> Iterator[Path]:
 
 
 def _sync(path: Path) -> None:
-    """What a file holds, or the names in a directory, to the disk."""
+    """Flush the content of a file, or the names in a directory, to the disk."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)

@@ -1,4 +1,4 @@
-"""Libraries: which of them are installed, and what to do where one is missing."""
+"""Checks that libraries are installed, with the remedy if one is missing."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -7,7 +7,7 @@ from keras_transformer import __version__
 
 
 class LibraryError(RuntimeError):
-    """A library that is not installed, and what to do."""
+    """Error of a library that is not installed, with the remedy."""
 
 
 def installed(library: str) -> bool:
@@ -30,7 +30,7 @@ def check_installed(libraries: Iterable[str], purpose: str, extra: str, otherwis
     missing = [library for library in libraries if not installed(library)]
     if missing:
         raise LibraryError(
-            f"{purpose} needs {' and '.join(missing)}, which this environment has not: "
+            f"{purpose} needs {' and '.join(missing)}, not installed in this environment: "
             f"install the package from its clone with its extra `{extra}`{otherwise}"
         )
 

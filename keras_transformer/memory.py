@@ -1,10 +1,10 @@
-"""Memory that was used and is not needed any more."""
+"""Release of memory that is not needed any more."""
 
 import ctypes
 
 
 def give_back() -> None:
-    """To the system: glibc keeps for later what is freed. Other C libraries do not know the word."""
+    """Return freed memory to the system, which glibc would keep. Does nothing with other C libraries."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""Progress of a long piece of work on stderr: a bar in a terminal, a line now and then in a log."""
+"""Progress of long work on stderr: a bar on a terminal, a line from time to time in a log."""
 
 import math
 import sys
@@ -10,12 +10,12 @@ from tqdm import tqdm
 
 LOG_EVERY = 30.0  # seconds between two lines of a log
 
-tqdm.set_lock(threading.RLock())  # by default a lock between processes as well, which takes a semaphore
-tqdm.monitor_interval = 0  # no thread that looks for bars that stand still
+tqdm.set_lock(threading.RLock())  # the default also locks between processes, which needs a semaphore
+tqdm.monitor_interval = 0  # no thread that searches for stalled bars
 
 
 class LogLines(tqdm):  # type: ignore[type-arg]
-    """A bar whose output is no terminal: instead of a line that moves, a new line every so many seconds."""
+    """Progress bar for output that is not a terminal: it prints a new line every so many seconds."""
 
     def __init__(self, seconds: float, **options: Any) -> None:
         self._seconds = seconds
@@ -29,16 +29,16 @@ class LogLines(tqdm):  # type: ignore[type-arg]
             print(self, file=self.fp, flush=True)
 
     def clear(self, nolock: bool = False) -> None:
-        """Leave the lines that are written."""
+        """Keep the lines that are printed."""
 
 
 def progress_bar(before: str, after: str, hidden: bool = False, **options: Any) -> Any:
-    """Return a tqdm bar on stderr that follows the width of the terminal, and goes when it is closed.
+    """Return a tqdm bar on stderr that follows the width of the terminal, and disappears when it is closed.
 
     Args:
-        before: What is written before the bar; fields as in tqdm's `bar_format`.
-        after: What is written after it.
-        hidden: Measure the time, and write nothing.
+        before: Text before the bar, with fields as in tqdm's `bar_format`.
+        after: Text after the bar.
+        hidden: Whether to measure the time without printing anything.
         **options: Other options of tqdm.
     """
     options |= {"file": sys.stderr, "leave": False, "dynamic_ncols": True, "miniters": 0}

@@ -1,7 +1,8 @@
-"""Settings: a frozen dataclass that is read from a dictionary and reports every wrong value.
+"""Base class of settings: a frozen dataclass that is read from a dictionary and reports all wrong values.
 
 Runs store their recipe in run.json and recipe.json; .keras files store the configuration of the loss and of
-the schedule. Their readers pass the content through `current_names`. Nothing writes a former name.
+the schedule. Their readers pass the content through `current_names`. Former names are only read, never
+written.
 """
 
 from collections.abc import Mapping
@@ -26,14 +27,14 @@ FORMER_NAMES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The base class of Network and Recipe. A value of another type is a problem like any other."""
+    """Base class of Network and Recipe. A value of a wrong type is reported like a value out of range."""
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Create settings from what `as_dict` gave.
+        """Create settings from the result of `as_dict`.
 
         Raises:
-            ValueError: a name is unknown, or a value out of range.
+            ValueError: If a name is unknown, or a value out of range.
         """
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(values) - set(known))
@@ -66,9 +67,9 @@ class Settings:
 
 
 def current_names(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename the former names among the keys.
+    """Replace former names among the keys by current ones.
 
-    A former name beside its current one is kept, so that the reader refuses it as unknown.
+    A former name beside its current one is kept, so that the reader reports it as unknown.
     """
     renamed = {}
     for name, value in values.items():

@@ -1,6 +1,6 @@
-"""The inference server: continuous batches over an exported version; and its clients.
+"""The inference server for exported versions, with continuous batching; and its clients.
 
-Importing the package loads nothing: asking for a client does.
+Importing the package loads nothing; accessing a client does.
 """
 
 from importlib import import_module

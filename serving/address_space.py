@@ -1,15 +1,15 @@
-"""Address space: how much of it a server needs before it loads anything."""
+"""Address space that a server needs before it loads anything."""
 
 import resource
 
-MIN_BYTES = 2**30  # libraries, and threads with their stacks; models come on top
+MIN_BYTES = 2**30  # for libraries, and threads with their stacks; models need more
 
 
 def check_address_space() -> None:
-    """Check the limit of address space, as the libraries crash without a message where it is too small.
+    """Check the limit of address space: the libraries crash without a message if it is too small.
 
     Raises:
-        OSError: The limit is too small to serve any model.
+        OSError: If the limit is too small to serve any model.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < MIN_BYTES:

@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 
 def in_address(host: str) -> str:
-    """Return a host as it is written in addresses: IPv6 in brackets."""
+    """Return a host in the form for addresses: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
 
 

@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 async def in_daemon(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-    """Run a function as asyncio.to_thread does, in a thread that the end of the process does not wait for."""
+    """Run a function like asyncio.to_thread, but in a thread that does not delay the process' end."""
     result: Future[T] = Future()
-    result.set_running_or_notify_cancel()  # a caller that is cancelled from now on leaves it running
+    result.set_running_or_notify_cancel()  # from now on, cancelling the caller does not stop the work
 
     def work() -> None:
         try:
             result.set_result(function(*arguments, **options))
-        except BaseException as error:  # every kind belongs to the caller
+        except BaseException as error:  # raised again in the caller
             result.set_exception(error)
 
     threading.Thread(target=work, name=function.__name__, daemon=True).start()

@@ -1,4 +1,4 @@
-"""File descriptors: the number of connections that leaves some for everything else."""
+"""File descriptors, and the number of connections that leaves enough of them for everything else."""
 
 import asyncio
 import errno
@@ -9,15 +9,15 @@ from typing import Any
 
 _logger = logging.getLogger(__name__)
 
-RESERVE = 64  # descriptors for model files, logs, and connections that are about to be refused
+RESERVE = 64  # descriptors for model files, logs, and connections that will be refused
 MIN_CONNECTIONS = 8  # of each port
 
 
 def max_connections() -> int:
-    """Return how many connections each of the two ports may have: half of the free descriptors.
+    """Return the largest number of connections of each of the two ports: half of the free descriptors.
 
     Raises:
-        OSError: The process may open too few files to serve at all.
+        OSError: If the process may open too few files to serve at all.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     opened = len(list(Path("/proc/self/fd").iterdir()))
@@ -33,8 +33,8 @@ def max_connections() -> int:
 def log_exhaustion_once(loop: asyncio.AbstractEventLoop) -> None:
     """Log one line when no descriptor is left for a new connection.
 
-    asyncio itself logs a traceback at every retry, once a second. A burst of connections can take the reserve
-    for a moment, as gRPC closes those that are too many a little later.
+    asyncio itself logs a traceback at every retry, once a second. A burst of connections can use the reserve
+    for a moment, because gRPC closes surplus connections a little later.
     """
     logged = False
 
@@ -46,8 +46,8 @@ def log_exhaustion_once(loop: asyncio.AbstractEventLoop) -> None:
         elif not logged:
             logged = True
             _logger.warning(
-                "no file descriptor is free for a new connection, which waits; raise the limit of open files "
-                "(ulimit -n)"
+                "no file descriptor is free for a new connection, which has to wait; raise the limit of open "
+                "files (ulimit -n)"
             )
 
     loop.set_exception_handler(handle)

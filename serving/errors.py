@@ -1,4 +1,4 @@
-"""Errors of requests, and the one place where exceptions become status codes."""
+"""Errors of requests, and their conversion to status codes."""
 
 import logging
 from typing import NamedTuple
@@ -16,14 +16,14 @@ from serving.v1 import translation_pb2 as wire
 
 _logger = logging.getLogger(__name__)
 
-RETRY_AFTER = 0.25  # seconds, at least: a full queue has moved on by then
+RETRY_AFTER = 0.25  # smallest number of seconds; a full queue has room again by then
 
 
 class InvalidError(ValueError):
-    """A request with an invalid field.
+    """Error of a request with an invalid field.
 
     Args:
-        field: Which one.
+        field: Name of the field.
         message: What is wrong, what is allowed, and what to do.
     """
 
@@ -33,15 +33,15 @@ class InvalidError(ValueError):
 
 
 class UnknownModelError(LookupError):
-    """The model or version does not exist."""
+    """Error of a request for a model or version that does not exist."""
 
 
 class ClosedError(RuntimeError):
-    """The server does not take requests: it starts, shuts down, or has no model."""
+    """Error of a request to a server that starts, shuts down, or has no model."""
 
 
 class UnansweredError(RuntimeError):
-    """A request of the engine ended without an answer."""
+    """Error of a request that ended in the engine without an answer."""
 
     def __init__(self, end: End) -> None:
         super().__init__(end.value)
@@ -49,13 +49,13 @@ class UnansweredError(RuntimeError):
 
 
 class Refusal(NamedTuple):
-    """The answer to a request that is refused.
+    """Answer to a request that is refused.
 
     Attributes:
-        code: The status code.
+        code: Status code.
         message: What is wrong, what is allowed, and what to do.
-        field: The invalid field, if there is one.
-        retry_after: Seconds after which the caller should repeat the request.
+        field: Name of the invalid field, or "".
+        retry_after: Seconds after which the caller should repeat the request, or None.
     """
 
     code: Code.ValueType
@@ -86,7 +86,7 @@ class Refusal(NamedTuple):
 
 
 class RefusedError(Exception):
-    """A request is not answered; `refusal` is what the caller gets instead."""
+    """Error of a request that is not answered; `refusal` is the caller's answer instead."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.message)
@@ -102,9 +102,9 @@ _ENDS = {
 
 
 def refusal(error: Exception) -> Refusal:
-    """Return what the caller of a failed request gets.
+    """Convert an exception to the answer for the caller.
 
-    An unexpected exception is INTERNAL; its details are in the log only.
+    An unexpected exception becomes INTERNAL; its details are only in the log.
     """
     match error:
         case RefusedError():

@@ -4,22 +4,22 @@ from dataclasses import asdict, dataclass
 
 from serving.errors import InvalidError
 
-MAX_NAME = 255  # characters: a directory's name has no more
+MAX_NAME = 255  # characters, the maximum for the name of a directory
 SPLIT = "Split it into several requests."
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a server. A model's own lengths are no limits, since longer sentences are divided.
+    """Limits of a server. A model's own lengths are not limits, because longer sentences are divided.
 
     Attributes:
-        characters: Of a text.
-        tokens: Of a text, the ends of its parts included.
-        segments: Texts of a batch.
-        message_bytes: Bytes of a message.
+        characters: Largest number of characters of a text.
+        tokens: Largest number of tokens of a text, including the end ids of its parts.
+        segments: Largest number of texts of a batch.
+        message_bytes: Largest size of a message.
 
     Raises:
-        ValueError: A limit is less than 1.
+        ValueError: If a limit is less than 1.
     """
 
     characters: int = 5_000
@@ -38,16 +38,20 @@ class Limits:
 
 
 def check_size(field: str, number: int, unit: str, limit: int, remedy: str = SPLIT) -> None:
-    """Check the size of a field, which is counted in this unit.
+    """Check the size of a field, counted in this unit.
 
     Raises:
-        InvalidError: It is above the limit.
+        InvalidError: If it is above the limit.
     """
     if number > limit:
         raise InvalidError(field, f"{field} has {number:,} {unit}; the limit is {limit:,}. {remedy}")
 
 
 def check_name(field: str, name: str, kind: str) -> None:
-    """Check the length of a name, which error messages repeat."""
+    """Check the length of a name that error messages repeat.
+
+    Raises:
+        InvalidError: If it is too long.
+    """
     if len(name) > MAX_NAME:
         raise InvalidError(field, f"{field} has {len(name):,} characters; {kind} has at most {MAX_NAME}.")

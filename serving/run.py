@@ -1,4 +1,4 @@
-"""The life of a server in a process: it listens, opens its models, serves, and drains after a signal."""
+"""The life of a server process: listen, open the models, serve, and drain after a signal."""
 
 import asyncio
 import signal
@@ -27,13 +27,13 @@ class Listening:
     """Addresses, access and shutdown of a server.
 
     Attributes:
-        host: The address to listen at.
-        port: Of gRPC; 0 is one that is free.
+        host: Address to listen at.
+        port: Port of gRPC; 0 for a free one.
         grace: Seconds in which a drain finishes requests.
-        http_port: Of HTTP; 0 is one that is free, None is no HTTP.
+        http_port: Port of HTTP; 0 for a free one, None for no HTTP.
         security: Encryption and tokens.
-        notice: Seconds before a drain in which health is NOT_SERVING and requests are still taken.
-        allowed_hosts: Further names that the Host of an HTTP request may have.
+        notice: Seconds before a drain in which health is NOT_SERVING and requests are still accepted.
+        allowed_hosts: Additional names that the Host of an HTTP request may have.
     """
 
     host: str = "127.0.0.1"
@@ -50,7 +50,7 @@ class Listening:
         return f"{scheme}://{self.address(port)}/"
 
     def address(self, port: int) -> str:
-        """Return the address that a client connects to."""
+        """Return the address to which a client connects."""
         return f"{in_address(self.host)}:{port}"
 
 
@@ -63,23 +63,23 @@ async def serve(
     note: Report,
     watch: float = 2.0,
 ) -> bool:
-    """Serve until SIGTERM or SIGINT; a second one ends it at once.
+    """Serve until SIGTERM or SIGINT; a second signal ends the server at once.
 
     Args:
-        root: NAME/VERSION directories, or one version directory.
-        settings: How the versions are decoded.
+        root: Root of NAME/VERSION directories, or one version directory.
+        settings: Settings of the engines.
         limits: Limits of a request.
         listening: Addresses, access and shutdown.
-        announce: Called with each address once requests are taken there, for machines.
+        announce: Called with each address when requests are accepted there, for machines.
         note: Called with lines for people.
         watch: Seconds between two scans of the root; 0 is never.
 
     Returns:
-        Whether all requests that were taken were finished.
+        Whether all accepted requests were finished.
 
     Raises:
-        ModelError: There is nothing to serve.
-        OSError: An address cannot be used, or there are too few descriptors.
+        ModelError: If there is nothing to serve.
+        OSError: If an address cannot be used, or there are too few file descriptors.
     """
     versions = find_versions(root)
     tracing = traces()

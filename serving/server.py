@@ -1,4 +1,4 @@
-"""The server: gRPC with health and reflection, HTTP beside it; its start, and its drain."""
+"""The server: gRPC with health and reflection, and HTTP; its start and its drain."""
 
 import asyncio
 import logging
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-CLOSING = 1.0  # seconds in which answers are still sent; then calls that watch the health are cut off
-MAX_UNQUIET = 3.0  # seconds in which requests that were sent already are refused instead of cut off
-GOAWAY = 0.05  # seconds in which a stopping server sends its callers to others
+CLOSING = 1.0  # seconds for sending answers; then calls that watch the health are cut off
+MAX_UNQUIET = 3.0  # seconds in which requests already sent are refused instead of cut off
+GOAWAY = 0.05  # seconds in which callers receive the GOAWAY of a stopping server
 PULSE = 0.25  # seconds between two checks of the engines
-STREAMS = 4096  # calls of one connection; gRPC resets more, so that it is above what the intake refuses
-WINDOW = 2**14  # bytes of a message that are received before it is read
+STREAMS = 4096  # calls of one connection; gRPC resets more calls, so this is above the intake's limit
+WINDOW = 2**14  # bytes of a message that are buffered before it is read
 PINGS = 5000  # milliseconds between the pings of an idle connection; one that sends more is closed
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -41,15 +41,15 @@ _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 class Server:
-    """A server. `start`, `open`, `notice`, `drain`: in this order, in one event loop.
+    """Server, used from one event loop. Call `start`, `open`, `notice` and `drain` in this order.
 
     Args:
         limits: Limits of a request.
         security: Encryption and tokens.
-        traces: Where a span of each request is sent; None is nowhere.
+        traces: Recorder of a span for each request; None for no traces.
 
     Raises:
-        OSError: The process has too few file descriptors.
+        OSError: If the process has too few file descriptors.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Server:
         self._service = TranslationService(limits)
         self._metrics = Metrics(lambda: self._service.models)
         observers = (self._metrics.count, access_log.log)
-        # traces come first: they name the trace for the log
+        # traces come first, because the log contains the trace id
         self._gate = Gate(observers if traces is None else (traces.record, *observers))
         self._healthy = False
         self._http: Site | None = None
@@ -72,15 +72,15 @@ class Server:
         self._max_connections = max_connections()
         self._server = grpc.aio.server(
             options=[
-                ("grpc.so_reuseport", 0),  # a second server on this port is an error
+                ("grpc.so_reuseport", 0),  # makes a second server on this port an error
                 ("grpc.max_receive_message_length", limits.message_bytes),
                 ("grpc.max_allowed_incoming_connections", self._max_connections),
                 ("grpc.max_concurrent_streams", STREAMS),
                 ("grpc.server.max_pending_requests", MAX_UNREAD),
                 ("grpc.http2.lookahead_bytes", WINDOW),
-                ("grpc.http2.bdp_probe", 0),  # it makes the window larger: 4 MiB on a fast network
+                ("grpc.http2.bdp_probe", 0),  # it would enlarge the window, to 4 MiB on a fast network
                 ("grpc.http2.min_ping_interval_without_data_ms", PINGS),
-                ("grpc.keepalive_permit_without_calls", 1),  # else PINGS is two hours without calls
+                ("grpc.keepalive_permit_without_calls", 1),  # otherwise the limit without calls is two hours
             ],
             interceptors=[*security.interceptors(), Receiving(self._intake)],
         )
@@ -92,17 +92,17 @@ class Server:
         self._pulse: asyncio.Task[None] | None = None
 
     async def start(self, host: str, port: int) -> int:
-        """Listen. Health is answered from now on; all else is refused until `open`.
+        """Listen for gRPC. Health is answered from now on; all other calls are refused until `open`.
 
         Args:
-            host: The address.
-            port: 0 is one that is free.
+            host: Address.
+            port: Port; 0 for a free one.
 
         Returns:
             The port.
 
         Raises:
-            OSError: The address cannot be used.
+            OSError: If the address cannot be used.
         """
         log_exhaustion_once(asyncio.get_running_loop())
         await self._set_health(_NOT_SERVING)
@@ -118,18 +118,18 @@ class Server:
         return chosen
 
     async def start_http(self, host: str, port: int, allowed_hosts: Collection[str] = ()) -> int:
-        """Listen for HTTP as well, behind the same gate.
+        """Listen for HTTP too, behind the same gate.
 
         Args:
-            host: The address to listen at.
-            port: 0 is one that is free.
+            host: Address.
+            port: Port; 0 for a free one.
             allowed_hosts: Names that a Host header may have, besides those of loopback.
 
         Returns:
             The port.
 
         Raises:
-            OSError: The address cannot be used.
+            OSError: If the address cannot be used.
         """
         from serving.http.application import application  # noqa: PLC0415 (the library, when it is needed)
         from serving.http.hosts import Hosts  # noqa: PLC0415
@@ -147,10 +147,10 @@ class Server:
         return await self._http.start(host, port, tls)
 
     async def open(self, models: Registry) -> None:
-        """Take requests from now on.
+        """Accept requests from now on.
 
         Args:
-            models: What serves; the server stops them.
+            models: Versions that serve; the server stops them.
         """
         self._service.models = models
         self._gate.open()
@@ -158,13 +158,13 @@ class Server:
         self._pulse = asyncio.create_task(self._watch(models))
 
     async def notice(self, seconds: float) -> None:
-        """Set health to NOT_SERVING, and take requests until balancers send them elsewhere."""
+        """Set health to NOT_SERVING, and accept requests until balancers send them elsewhere."""
         self._healthy = False
         await self._health.enter_graceful_shutdown()
         await asyncio.sleep(seconds)
 
     async def drain(self, grace: float) -> bool:
-        """Take no more requests, finish those inside, and stop.
+        """Accept no more requests, finish those inside, and stop.
 
         Args:
             grace: Seconds in which requests are finished.
@@ -180,7 +180,7 @@ class Server:
         patience = MAX_UNQUIET if done else 0
         if self._http is not None:
             await self._http.refuse(patience)
-        self._gate.hold()  # gRPC cuts off the calls that arrive while it stops
+        self._gate.hold()  # gRPC cuts off calls that arrive while it stops
         await self._gate.quiet(patience, lambda: self._intake.idle)
         stopping = asyncio.create_task(self._server.stop(CLOSING if done else 0))
         await asyncio.sleep(GOAWAY)

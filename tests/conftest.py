@@ -44,13 +44,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-def pytest_collection_finish() -> None:
-    """Exempt what the imports have made from garbage collection: Keras collects at each attribute it removes.
+@pytest.fixture(scope="module", autouse=True)
+def _exempt_older_objects_from_garbage_collection() -> None:
+    """Exempt what imports and earlier modules have made: Keras collects at each attribute it removes.
 
-    To quantize the layers of a small model it does so 60 times, and each takes 0.2 s with all modules.
+    To quantize the layers of a small model it does so 60 times, and each takes up to 1 s with all objects.
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _runtimes_in_forks() -> Iterator[None]:
+    """Fork the processes of the certificate's runtimes; those of commands that tests start are started."""
+    from export import isolated
+    from tests.support import forked_runtimes
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(isolated, "subprocess", forked_runtimes)
+        yield
 
 
 @pytest.fixture(autouse=True)

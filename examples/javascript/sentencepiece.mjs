@@ -33,8 +33,31 @@ export class SentencePiece {
     return [...ids.slice(0, most - 1), this.end];
   }
 
+  /** text -> the names of its pieces; unknown ones that stand together are one. */
+  pieces(text) {
+    const { unknown } = this.vocabulary;
+    const names = [];
+    let before;
+    for (const [piece, id] of this.cutter.cut(this.normalizer.normalize(text))) {
+      if (id === unknown && before === unknown) names.push(names.pop() + piece);
+      else names.push(piece);
+      before = id;
+    }
+    return names;
+  }
+
   /** ids -> text. Padding, start and end say nothing; bytes that are no UTF-8 become U+FFFD. */
   decode(ids) {
+    return this.#text(ids.map((id) => this.#piece(id)));
+  }
+
+  /** Names of pieces, which this model need not have -> text. */
+  join(names) {
+    const { ids, pieces } = this.vocabulary;
+    return this.#text(names.map((name) => pieces[ids.get(name)] ?? { type: Type.NORMAL, text: name }));
+  }
+
+  #text(pieces) {
     const { addDummyPrefix, removeExtraSpaces } = this.model.normalizer;
     let text = "";
     let bytes = []; // that are not yet text
@@ -43,8 +66,7 @@ export class SentencePiece {
       text += textOfAny(Uint8Array.from(bytes));
       bytes = [];
     };
-    for (const id of ids) {
-      const piece = this.#piece(id);
+    for (const piece of pieces) {
       if (piece.type === Type.BYTE) bytes.push(piece.byte);
       else flush();
       if (piece.type === Type.UNKNOWN) text += this.model.unknownText;

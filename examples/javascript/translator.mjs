@@ -1,10 +1,12 @@
 // An exported version, used as it is: text -> ids -> onnx/translate.onnx -> ids -> text.
 // Node and the browser share it; they differ in how a file is read and in which ONNX Runtime they have.
 
+import { NumberedPieces } from "./numbered.mjs";
 import { SentencePiece } from "./sentencepiece.mjs";
 import { textOf } from "./utf8.mjs";
 
 const FORMAT = 1;
+const VOCABULARY = "tokenizer/vocabulary.json";
 
 export class Translator {
   /** read(name) gives the bytes of a file of the version; ort is onnxruntime-node or onnxruntime-web. */
@@ -16,14 +18,13 @@ export class Translator {
           "use the example that came with what wrote it",
       );
     }
-    if ("tokenizer/vocabulary.json" in manifest.files) {
-      throw new Error(
-        "this is the version of an imported model, whose ids tokenizer/vocabulary.json decides; " +
-          "this example does not read it: use the server, or keras-transformer translate",
-      );
-    }
-    const tokenizer = async (name) =>
-      new SentencePiece(await read(`tokenizer/${name}.model`), manifest.special_ids.end);
+    const { end } = manifest.special_ids;
+    const numbered = VOCABULARY in manifest.files; // an imported model
+    const names = numbered && JSON.parse(textOf(await read(VOCABULARY)));
+    const tokenizer = async (name) => {
+      const sentencePiece = new SentencePiece(await read(`tokenizer/${name}.model`), end);
+      return numbered ? new NumberedPieces(sentencePiece, names[name], end) : sentencePiece;
+    };
     const { joint } = manifest.vocabulary;
     const source = await tokenizer(joint ? "shared" : "source");
     const target = joint ? source : await tokenizer("target");

@@ -6,6 +6,7 @@ python translate.py [--json] VERSION_DIR < lines
 import argparse
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,28 @@ import onnxruntime
 
 FORMAT = 1
 LINES_AT_ONCE = 16
+VOCABULARY = "tokenizer/vocabulary.json"
+UNKNOWN, LAST_SPECIAL = 1, 3  # padding, unknown, start and end come first
+
+
+class NumberedPieces:
+    """One side of an imported model: SentencePiece cuts the text, and a vocabulary numbers the pieces."""
+
+    def __init__(self, processor: sentencepiece.SentencePieceProcessor, names: list[str]) -> None:
+        self.processor, self.names = processor, names
+        self.numbers = {name: number for number, name in enumerate(names)}
+
+    def encode(self, text: str) -> list[int]:
+        """The text may begin with the code of a target language, as in ">>fra<< Hello."."""
+        code = re.match(">>.*?<<|", text, re.DOTALL)[0]
+        language = [code] if code in self.numbers else []
+        pieces = self.processor.encode(text[len(code) :] if language else text, out_type=str)
+        return [self.numbers.get(piece, UNKNOWN) for piece in [*language, *pieces]]
+
+    def decode(self, rows: list[list[int]]) -> list[str]:
+        """Special ids and unknown pieces have no text."""
+        names = [[self.names[number] for number in row if number > LAST_SPECIAL] for row in rows]
+        return [self.processor.decode_pieces(row).replace("▁", " ").strip() for row in names]
 
 
 class Translator:
@@ -30,15 +53,14 @@ class Translator:
                 f"manifest.json has format {manifest['format']}, and this reads {FORMAT}: "
                 "use the example that came with what wrote it"
             )
-        if "tokenizer/vocabulary.json" in manifest["files"]:
-            raise ValueError(
-                "this is the version of an imported model, whose ids tokenizer/vocabulary.json decides; this "
-                "example does not read it: use the server, or keras-transformer translate"
-            )
         joint = manifest["vocabulary"]["joint"]
         source, target = ("shared", "shared") if joint else ("source", "target")
         self.source = sentencepiece.SentencePieceProcessor(str(directory / "tokenizer" / f"{source}.model"))
         self.target = sentencepiece.SentencePieceProcessor(str(directory / "tokenizer" / f"{target}.model"))
+        if VOCABULARY in manifest["files"]:
+            names = json.loads((directory / VOCABULARY).read_bytes())
+            self.source = NumberedPieces(self.source, names["source"])
+            self.target = NumberedPieces(self.target, names["target"])
         self.session = onnxruntime.InferenceSession(directory / "onnx" / "translate.onnx")
         self.end = manifest["special_ids"]["end"]
         self.most = manifest["limits"]["source_tokens"]

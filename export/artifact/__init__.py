@@ -1,1 +1,1 @@
-"""What an exported version directory is: its manifest, checksums, quality card and golden sentences."""
+"""Content of an exported version directory: manifest, checksums, quality card and golden sentences."""

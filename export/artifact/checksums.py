@@ -1,4 +1,4 @@
-"""The files of a directory with their sizes and checksums, and their differences from a manifest."""
+"""Files of a directory with their sizes and checksums, and their differences from a manifest."""
 
 import hashlib
 import os
@@ -15,11 +15,11 @@ MAX_ENTRIES = 10_000  # files and folders of a version directory
 
 
 class NotReadableError(OSError):
-    """A file that is refused unread; the message says what it must be, and what it is."""
+    """Error of a file that is not read because of its type or size; the message has both."""
 
 
 class TooManyEntriesError(OSError):
-    """A directory with more than MAX_ENTRIES files and folders below it."""
+    """Error of a directory with more than MAX_ENTRIES files and folders in it."""
 
 
 @dataclass(frozen=True)
@@ -35,34 +35,34 @@ class Checksum:
 
     @classmethod
     def of(cls, path: Path) -> "Checksum":
-        """Read the checksum of a file."""
+        """Compute the checksum of a file."""
         with open_regular(path) as file:
             return cls.read(file)
 
     @classmethod
     def read(cls, file: BufferedReader) -> "Checksum":
-        """Read the checksum of an open file, from its beginning."""
+        """Compute the checksum of an open file, from its beginning."""
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return cls(digest, _size(file))
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file to read it. This never waits, as the opening of a pipe would.
+    """Open a regular file for reading, without ever waiting, as opening a pipe would.
 
     Args:
-        path: the file; it may be a link to one.
+        path: The file; it may be a link to one.
 
     Returns:
         The open file.
 
     Raises:
-        NotReadableError: it is a directory, a pipe, a device or a socket.
-        OSError: it is missing, or may not be read.
+        NotReadableError: If it is a directory, a pipe, a device or a socket.
+        OSError: If it is missing, or may not be read.
     """
-    _check_regular(path.stat())  # before it is opened: that alone can change something in a device
+    _check_regular(path.stat())  # before opening, which alone can change the state of a device
     file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: PTH123, SIM115
     try:
-        _check_regular(os.fstat(file.fileno()))  # it may be another by now
+        _check_regular(os.fstat(file.fileno()))  # another file may have replaced it
     except NotReadableError:
         file.close()
         raise
@@ -73,15 +73,15 @@ def read_regular(path: Path, max_bytes: int) -> bytes:
     """Read all of a regular file.
 
     Args:
-        path: the file; it may be a link to one.
-        max_bytes: what it may have.
+        path: The file; it may be a link to one.
+        max_bytes: Largest size.
 
     Returns:
         Its bytes.
 
     Raises:
-        NotReadableError: it is no regular file, or has more bytes.
-        OSError: it is missing, or may not be read.
+        NotReadableError: If it is not a regular file, or is larger.
+        OSError: If it is missing, or may not be read.
     """
     with open_regular(path) as file:
         content = file.read(max_bytes + 1)
@@ -94,13 +94,13 @@ def entries(directory: Path) -> Iterator[os.DirEntry[str]]:
     """Yield every file, folder and link below a directory. Links are not followed.
 
     Args:
-        directory: where to look. A folder that cannot be read counts as empty.
+        directory: The directory. A folder that cannot be read counts as empty.
 
     Yields:
-        The entries, in no order.
+        The entries, in any order.
 
     Raises:
-        TooManyEntriesError: after MAX_ENTRIES of them.
+        TooManyEntriesError: After MAX_ENTRIES entries.
     """
     folders, count = [os.fspath(directory)], 0
     while folders:
@@ -125,12 +125,12 @@ def checksums(directory: Path) -> dict[str, Checksum]:
 
 
 def path_problem(name: str) -> str | None:
-    """Return why this cannot be the path of a file inside, or None. Such a path is never opened."""
+    """Return the reason why this cannot be the path of a file inside, and is never opened, or None."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
         return "a path must stay inside the directory: it is relative, with slashes, and has no .."
     if str(path) != name or name == ".":
-        return f"a path must be written as plainly as it can be: {str(path)!r}"
+        return f"a path must be in its simplest form: {str(path)!r}"
     return None
 
 
@@ -138,9 +138,9 @@ def differences(directory: Path, expected: Mapping[str, Checksum], besides: str)
     """Compare a directory with its checksums.
 
     Args:
-        directory: the directory.
-        expected: the checksums by path.
-        besides: a further file that is expected, the manifest.
+        directory: The directory.
+        expected: Checksums by path.
+        besides: Another expected file, the manifest.
 
     Returns:
         A line for each file that is missing, changed or unexpected.

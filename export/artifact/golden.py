@@ -1,4 +1,4 @@
-"""Golden sentences: answers of the trained model, token by token, that every runtime must give."""
+"""Golden sentences: answers of the trained model, token by token, that every runtime must reproduce."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from export.artifact.schema import RecordError, parsed, record
 from keras_transformer.text.tokenizer import Tokenizer
 
-NEAR_TIE = 1e-4  # of two logits: less apart, and another runtime's rounding may decide otherwise
+NEAR_TIE = 1e-4  # difference of two logits below which the rounding of a runtime may decide
 
 
 class GoldenError(ValueError):
-    """Golden sentences that are refused: a line for each problem, which begins with its position."""
+    """Error of golden sentences; each problem is a line that begins with its position."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -20,15 +20,25 @@ class GoldenError(ValueError):
 
 @dataclass(frozen=True)
 class Golden:
-    """A sentence, and the model's greedy answer to it at float32."""
+    """Sentence, and the model's greedy answer to it in float32.
+
+    Attributes:
+        source: The sentence.
+        source_ids: Its ids with the end id, cut to the model's limit.
+        target: The answer.
+        target_ids: Its ids, with the end id if the model generated it.
+        score: Mean log-probability of these ids.
+        margin: Smallest difference of the two highest logits, over the steps of the answer.
+        reference: A correct translation, if one is known.
+    """
 
     source: str
-    source_ids: tuple[int, ...]  # with the end, cut to what the model takes
+    source_ids: tuple[int, ...]
     target: str
-    target_ids: tuple[int, ...]  # with the end, if it came to it
-    score: float  # the mean log-probability of these
-    margin: float  # the smallest distance of the first two logits, over the steps of the answer
-    reference: str | None  # a right translation, if one is known
+    target_ids: tuple[int, ...]
+    score: float
+    margin: float
+    reference: str | None
 
     @property
     def near_tie(self) -> bool:
@@ -44,10 +54,10 @@ def golden_lines(sentences: Iterable[Golden]) -> bytes:
 
 
 def read_golden(content: bytes) -> tuple[Golden, ...]:
-    """Read what golden_lines wrote. Only a line feed ends a line: a sentence may have other line separators.
+    """Read the content of golden.jsonl, in which only a line feed ends a line.
 
     Raises:
-        GoldenError: there is no sentence, or a line is damaged.
+        GoldenError: If there is no sentence, or a line is damaged.
     """
     if not content:
         raise GoldenError([": there is no sentence in it"])
@@ -63,16 +73,16 @@ def read_golden(content: bytes) -> tuple[Golden, ...]:
 
 
 def check_tokenized(sentences: Sequence[Golden], tokenizer: Tokenizer, max_length: int) -> None:
-    """Check that texts and ids agree under a tokenizer, the one that they were written with.
+    """Check that the ids are those of the texts under a tokenizer.
 
     Raises:
-        GoldenError: they do not; every sentence is named.
+        GoldenError: With every sentence whose ids differ.
     """
     problems = []
     encoded = tokenizer.encode_source([sentence.source for sentence in sentences], max_length)
     for number, (sentence, ids) in enumerate(zip(sentences, encoded, strict=True), 1):
         if sentence.source_ids != tuple(ids):
-            problems.append(f", line {number}: source_ids are not what the tokenizer makes of its source")
+            problems.append(f", line {number}: source_ids are not the tokenizer's for its source")
         try:
             (target,) = tokenizer.decode_target([sentence.target_ids])
         except ValueError as error:

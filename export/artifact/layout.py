@@ -1,4 +1,4 @@
-"""The names of files and folders in a version directory."""
+"""Names of files and folders in a version directory."""
 
 MANIFEST = "manifest.json"
 GOLDEN = "golden.jsonl"

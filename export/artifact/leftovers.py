@@ -1,7 +1,7 @@
-"""The hidden directory of a killed export, next to the one it was making. The next export removes it.
+"""Removal of the hidden directories of killed exports, by the next export into the same parent directory.
 
-An export of any name in the same directory does so. In the hidden directory lies a file that its writer has
-locked, and the system releases the lock with the process: it tells what is left from what is still written.
+A running export locks a file in its hidden directory. The system releases the lock when the process ends, so
+the lock distinguishes a leftover from a directory that is still being written.
 """
 
 import fcntl
@@ -14,12 +14,12 @@ from pathlib import Path
 from keras_transformer.files import making
 
 LOCK = ".export"
-HIDDEN = re.compile(r"\.(?P<name>.+)-\w{8}")  # as `making` names them
+HIDDEN = re.compile(r"\.(?P<name>.+)-\w{8}")  # names that `making` gives
 
 
 @contextmanager
 def making_alone(directory: Path) -> Iterator[Path]:
-    """files.making, after the removal of what killed exports left beside `directory`."""
+    """Remove the leftovers of killed exports beside `directory`, then do what files.making does."""
     for path in _left_in(directory.parent):
         _remove_unless_locked(path)
     with ExitStack() as lock, making(directory) as complete:  # locked until the hidden directory is gone
@@ -29,7 +29,7 @@ def making_alone(directory: Path) -> Iterator[Path]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Make a file that is locked from when it has its name."""
+    """Create a file that is locked before it appears under its name."""
     unnamed = path.with_name(f"{path.name}.new")
     with unnamed.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -38,14 +38,14 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _left_in(folder: Path) -> list[Path]:
-    """Return the hidden directories of exports in a folder, killed or running."""
+    """Return the hidden directories of killed or running exports in a folder."""
     with suppress(OSError):  # not there yet
         return [path for path in folder.iterdir() if _is_of_an_export(path)]
     return []
 
 
 def _is_of_an_export(path: Path) -> bool:
-    """Return whether a directory holds nothing but what an export makes."""
+    """Return whether a directory holds only what an export creates."""
     named = HIDDEN.fullmatch(path.name)
     if not named or path.is_symlink():
         return False

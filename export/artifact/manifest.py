@@ -1,6 +1,6 @@
-"""Reading a version directory: everything is checked before anything is loaded.
+"""Reading of a version directory, with checks of everything before anything is loaded.
 
-This needs no framework: a server on ONNX Runtime reads it as `translate` does.
+The module needs no framework, so a server on ONNX Runtime can use it.
 """
 
 import json
@@ -31,16 +31,16 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 FORMAT = 1
 MAX_SHOWN = 20  # problems
-MAX_MANIFEST_BYTES = 2**20  # a SavedModel of many files has 20,000
-MAX_LANGUAGE = 100  # characters: RFC 5646 has room for any tag in 35
+MAX_MANIFEST_BYTES = 2**20  # that of a SavedModel with many files has 20,000
+MAX_LANGUAGE = 100  # characters; by RFC 5646 every tag fits into 35
 
 
 class VersionError(ValueError):
-    """A directory that is not a version as it was exported: every problem, with what to do."""
+    """Error of a directory that is not a version as it was exported, with every problem and its remedy."""
 
     def __init__(self, directory: Path, problems: list[str]) -> None:
         self.problems = problems
-        self.first = problems[:MAX_SHOWN]  # with the number of the others
+        self.first = problems[:MAX_SHOWN]  # and the number of the others
         if len(problems) > MAX_SHOWN:
             self.first.append(f"and {len(problems) - MAX_SHOWN:,} problems more")
         lines = "".join(f"\n  {problem}" for problem in self.first)
@@ -49,7 +49,7 @@ class VersionError(ValueError):
 
 @dataclass(frozen=True)
 class Languages:
-    """The languages of the tokenizer; empty if unknown."""
+    """Languages of the tokenizer; empty if unknown."""
 
     source: str
     target: str
@@ -64,7 +64,7 @@ class Languages:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The number of ids of each side, and whether they share a vocabulary."""
+    """Number of ids of each side, and whether the sides share a vocabulary."""
 
     source: int
     target: int
@@ -73,7 +73,7 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The special ids: the decoder begins with start; sources and answers end with end."""
+    """Special ids: the decoder begins with start; sources and answers end with end."""
 
     padding: int
     start: int
@@ -82,7 +82,7 @@ class SpecialIds:
 
 @dataclass(frozen=True)
 class LengthLimits:
-    """The limits of lengths: answers to n source tokens have at most answer_factor * n + answer_extra."""
+    """Limits of lengths: answers to n source tokens have at most answer_factor * n + answer_extra tokens."""
 
     source_tokens: int
     target_tokens: int
@@ -91,18 +91,18 @@ class LengthLimits:
 
     @classmethod
     def of(cls, network: Network) -> "LengthLimits":
-        """Return the limits of a network, by the rule in text.lengths."""
+        """Return the limits of a network."""
         return cls(network.max_length, network.max_length, *network.answer_limit)
 
     @property
     def answer(self) -> AnswerLimit:
-        """The longest answer to n source tokens, as far as target_tokens allow."""
+        """Limit of an answer's length for n source tokens; target_tokens applies as well."""
         return AnswerLimit(self.answer_factor, self.answer_extra)
 
 
 @dataclass(frozen=True)
 class LearnedLengths:
-    """text.sentences.Lengths of the corpus, in tokens: what decides how a line is divided into sentences."""
+    """Lengths of the corpus in tokens (text.sentences.Lengths), which decide how a line is divided."""
 
     whole: int
     longest: int
@@ -111,20 +111,35 @@ class LearnedLengths:
 
 @dataclass(frozen=True)
 class Manifest:
-    """manifest.json, key by key."""
+    """Content of manifest.json.
+
+    Attributes:
+        format: Number of the format.
+        created: Time of the export, in UTC.
+        languages: Languages of the model.
+        network: Configuration of the network.
+        vocabulary: Sizes of the vocabularies.
+        special_ids: Special ids.
+        limits: Limits of lengths.
+        lengths: Lengths of the corpus.
+        formats: Precisions of each format.
+        versions: Versions of the tools that wrote it.
+        quality: Quality card.
+        files: Checksums of all files but the manifest.
+    """
 
     format: int
-    created: str  # UTC
+    created: str
     languages: Languages
     network: Network
     vocabulary: Vocabulary
     special_ids: SpecialIds
     limits: LengthLimits
     lengths: LearnedLengths
-    formats: dict[str, tuple[str, ...]]  # the precisions of each
-    versions: dict[str, str]  # of the tools that made it
+    formats: dict[str, tuple[str, ...]]
+    versions: dict[str, str]
     quality: QualityCard
-    files: dict[str, Checksum]  # all but the manifest
+    files: dict[str, Checksum]
 
     def __post_init__(self) -> None:
         problems = [*self._wrong_values(), *self._wrong_formats(), *self._wrong_files()]
@@ -133,12 +148,12 @@ class Manifest:
 
     @property
     def runtimes(self) -> list[RuntimeName]:
-        """The runtimes of this version, the lightest first."""
+        """Runtimes of this version, the lightest first."""
         return [runtime for runtime in RUNTIMES if runtime.file in self.files]
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the manifest. It identifies a version, as the checksums of all files are in it."""
+        """SHA-256 of the manifest, which has the checksums of all files and so identifies a version."""
         return sha256(self.content()).hexdigest()
 
     def content(self) -> bytes:
@@ -191,7 +206,7 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Version:
-    """A version directory whose every file is as it was written."""
+    """Version directory whose files are all unchanged."""
 
     directory: Path
     manifest: Manifest
@@ -203,13 +218,13 @@ def open_version(directory: Path) -> Version:
     """Read and check a version directory.
 
     Args:
-        directory: the directory.
+        directory: The directory.
 
     Returns:
         The version.
 
     Raises:
-        VersionError: with every problem.
+        VersionError: With every problem.
     """
     manifest = read_manifest(directory)
     problems = differences(directory, manifest.files, besides=MANIFEST)
@@ -220,7 +235,7 @@ def open_version(directory: Path) -> Version:
 
 
 def looks_exported(path: Path) -> bool:
-    """Return whether a directory is a version, or the remains of one."""
+    """Return whether a directory is a version, or a damaged one."""
     return any((path / name).exists() for name in (MANIFEST, GOLDEN, ONNX, CTRANSLATE2, "saved_model.pb"))
 
 
@@ -259,20 +274,20 @@ def _no_manifest(directory: Path) -> str:
 
 
 def _of_another_format(values: Any) -> str | None:
-    """Return the problem of another format. It is reported alone: other keys may differ in meaning."""
+    """Return the problem of another format, which is reported alone: other keys may have another meaning."""
     written = values.get("format") if isinstance(values, Mapping) else None
     if type(written) is not int or written == FORMAT:
         return None
     if written > FORMAT:
         return (
-            f"{MANIFEST}: it is of format {shown(written)}, and this program knows up to {FORMAT}; "
+            f"{MANIFEST}: it has format {shown(written)}, and this program supports up to {FORMAT}; "
             "install the release of this package that wrote it, or a later one"
         )
-    return f"{MANIFEST}: there is no format {written}, this program knows {FORMAT}; {AGAIN}"
+    return f"{MANIFEST}: there is no format {written}; this program supports {FORMAT}; {AGAIN}"
 
 
 def facts_of(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return what a manifest says of a tokenizer, by the names of its fields."""
+    """Return the fields of a manifest that describe a tokenizer, by their names."""
     return {
         "languages": Languages(tokenizer.source_lang, tokenizer.target_lang),
         "vocabulary": Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),
@@ -288,7 +303,7 @@ def _tokenizer(directory: Path, manifest: Manifest) -> Tokenizer:
         raise VersionError(directory, [f"{TOKENIZER}: {error}"]) from error
     problems = [
         f"{TOKENIZER}: its {name} {_values(value)} are not the manifest's "
-        f"{_values(getattr(manifest, name))}: it is of another version; {AGAIN}"
+        f"{_values(getattr(manifest, name))}: it belongs to another version; {AGAIN}"
         for name, value in actual.items()
         if value != getattr(manifest, name)
     ]

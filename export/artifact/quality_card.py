@@ -1,4 +1,4 @@
-"""The quality card: corpus, scores, sizes and speed of a version, and the machine of the measurement."""
+"""The quality card of a version: corpus, scores, sizes, and speed on a named machine."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ from keras_transformer.text.visible import visible_line
 
 @dataclass(frozen=True)
 class Pairs:
-    """The number of pairs of the corpus, and of those that cleaning kept."""
+    """Number of pairs of the corpus, and of those that cleaning kept."""
 
     read: Large
     kept: Large
@@ -23,7 +23,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Scored:
-    """A metric of sacreBLEU on the golden sentences; low and high bound it with 95 % confidence."""
+    """Value of a sacreBLEU metric on the golden sentences, with its 95 % confidence interval."""
 
     name: str
     value: float
@@ -34,44 +34,72 @@ class Scored:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The agreement of one runtime with the model on golden sentences: a row of the certificate."""
+    """Agreement of a runtime with the model on golden sentences: a row of the certificate.
+
+    Attributes:
+        runtime: Name of the runtime.
+        precision: "float32" or "int8".
+        sentences: Number of sentences.
+        identical: Number of answers that are equal in every token, or as text if a runtime returns no tokens.
+        texts: Number of sentences whose translation from text is the same text, for a runtime that takes
+            text.
+        near_ties: Number of other answers that differ first where the model's two best tokens were a
+            near-tie.
+        score_difference: Largest difference of the scores of identical answers.
+        bleu: BLEU, if there are references.
+        bleu_change: Difference of the BLEU to that of the model.
+        sentences_per_second: Speed.
+    """
 
     runtime: str
     precision: str
     sentences: int
-    identical: int  # in every token, or as text where a runtime tells no tokens
-    texts: int | None  # of these, translated to the same text from text alone, where a runtime can do that
-    near_ties: int  # other tokens, where the model's first two were less than NEAR_TIE apart
-    score_difference: float | None  # the largest, where the tokens are identical
-    bleu: float | None  # where there are references
-    bleu_change: float | None  # against the model's own
+    identical: int
+    texts: int | None
+    near_ties: int
+    score_difference: float | None
+    bleu: float | None
+    bleu_change: float | None
     sentences_per_second: float
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine on which the speed was measured."""
+    """Machine on which the speed was measured; each runtime had `threads` threads."""
 
     processor: str
     cores: int
-    threads: int  # that each runtime was given
+    threads: int
 
     @classmethod
     def this(cls, threads: int) -> "Machine":
+        """Describe this machine."""
         return cls(_processor(), os.cpu_count() or 1, threads)
 
 
 @dataclass(frozen=True)
 class QualityCard:
-    """The quality of a version, as the manifest has it."""
+    """Quality of a version, as the manifest stores it.
 
-    corpus: str | None  # what it was trained on, as far as that is known
+    Attributes:
+        corpus: The corpus, if it is known.
+        pairs: Numbers of pairs of the corpus.
+        parameters: Number of parameters.
+        bytes: Size of each format; "all" is the size of what every format needs.
+        sentences: Number of golden sentences.
+        scores: Scores of the model; empty without references.
+        agreement: Agreement of each runtime at the export.
+        machine: Machine of the measurement.
+        date: Time of the measurement.
+    """
+
+    corpus: str | None
     pairs: Pairs | None
     parameters: Large
-    bytes: dict[str, Large]  # of each format; "all" is what every format needs
-    sentences: int  # golden ones
-    scores: tuple[Scored, ...]  # none without references
-    agreement: tuple[Agreement, ...]  # as seen when it was exported
+    bytes: dict[str, Large]
+    sentences: int
+    scores: tuple[Scored, ...]
+    agreement: tuple[Agreement, ...]
     machine: Machine
     date: str
 
@@ -81,7 +109,7 @@ class QualityCard:
 
 
 def sizes(files: Mapping[str, Checksum]) -> dict[str, int]:
-    """Return the bytes of the files of each format."""
+    """Return the size in bytes of the files of each format."""
     counted: Counter[str] = Counter()
     for name, checksum in files.items():
         counted[format_of(name)] += checksum.bytes

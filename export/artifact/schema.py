@@ -1,7 +1,7 @@
-"""A frozen dataclass from parsed JSON: exactly its keys, each of its type; all problems are reported at once.
+"""Conversion of parsed JSON to dataclasses: exactly their keys, each of its type.
 
-Defaults of fields do not count, but for those that a dataclass lists in `optional`: any other key that a
-file leaves out is missing.
+Defaults of fields are ignored, except for fields that a dataclass lists in `optional`: every other key must
+be present.
 """
 
 import json
@@ -17,8 +17,8 @@ Record = TypeVar("Record")
 _NOUNS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 _SHOWN = 60  # characters of a wrong value
 
-MAX_INT = 2**31 - 1  # of a whole number: what int32 and uint32 both hold
-MAX_LARGE = 2**53 - 1  # of any other number: what every reader of JSON keeps exactly (RFC 8259, section 6)
+MAX_INT = 2**31 - 1  # largest whole number, which fits int32 and uint32
+MAX_LARGE = 2**53 - 1  # largest other number: every JSON reader is exact up to it (RFC 8259, section 6)
 MAX_TEXT = 100_000  # characters
 
 #: A whole number that may exceed MAX_INT: bytes, parameters, sentence pairs.
@@ -26,7 +26,7 @@ Large = Annotated[int, MAX_LARGE]
 
 
 class RecordError(ValueError):
-    """JSON that does not fit a dataclass: a line for each problem."""
+    """Error of JSON that does not fit a dataclass, with a line for each problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -34,43 +34,43 @@ class RecordError(ValueError):
 
 
 def parsed(content: bytes) -> Any:
-    """Parse strict JSON: UTF-8 without lone surrogates, no key twice, no NaN.
+    """Parse strict JSON: UTF-8 without lone surrogates, no duplicate key, no NaN.
 
     Args:
-        content: the bytes of a file, or of a line of one.
+        content: Bytes of a file, or of a line.
 
     Returns:
-        What the JSON holds.
+        The parsed values.
 
     Raises:
-        RecordError: the content is not strict JSON.
+        RecordError: If the content is not strict JSON.
     """
     try:
         values = json.loads(content.decode(), object_pairs_hook=unique_keys, parse_constant=_no_constant)
-        if b"\\ud" in content.lower():  # an escaped surrogate; half a pair cannot be encoded again
+        if b"\\ud" in content.lower():  # an escaped surrogate; a lone one cannot be encoded
             json.dumps(values, ensure_ascii=False).encode()
         return values
     except RecursionError:
         raise RecordError(["it is nested too deeply"]) from None
     except ValueError as error:
-        raise RecordError([f"it is no JSON: {error}"]) from error
+        raise RecordError([f"it is not JSON: {error}"]) from error
 
 
 def record(kind: type[Record], values: Any) -> Record:
     """Build a dataclass of texts, numbers, lists, objects, other dataclasses and None from parsed JSON.
 
-    A whole number is 0 to MAX_INT, or to MAX_LARGE where the field is `Large`; any other number lies between
-    -MAX_LARGE and MAX_LARGE; a text has at most MAX_TEXT characters.
+    A whole number is from 0 to MAX_INT, or to MAX_LARGE for a `Large` field; any other number is from
+    -MAX_LARGE to MAX_LARGE; a text has at most MAX_TEXT characters.
 
     Args:
-        kind: the dataclass.
-        values: what `parsed` returned.
+        kind: The dataclass.
+        values: The result of `parsed`.
 
     Returns:
-        The dataclass, filled.
+        An instance of the dataclass.
 
     Raises:
-        RecordError: with every key that is missing, unknown, or whose value is not allowed.
+        RecordError: With every key that is missing, unknown, or has a value that is not allowed.
     """
     problems: list[str] = []
     made = _read(kind, values, "", problems)
@@ -86,11 +86,11 @@ def shown(value: Any) -> str:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _read(kind: Any, value: Any, path: str, problems: list[str]) -> Any:
-    """Return a value as `kind`. If that adds problems, the value must not be used."""
+    """Convert a value to `kind`. If that adds problems, the result must not be used."""
     origin, inside = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
         return _fields(kind, value, path, problems)
@@ -112,7 +112,7 @@ def _read(kind: Any, value: Any, path: str, problems: list[str]) -> Any:
 
 
 def _plain(kind: Any, value: Any, path: str, problems: list[str], highest: int = MAX_INT) -> Any:
-    """`highest` is that of a whole number."""
+    """Convert a text, number or bool; `highest` is the largest whole number."""
     allowed = (int, float) if kind is float else (kind,)
     if type(value) not in allowed or (type(value) is float and not math.isfinite(value)):
         problems.append(f"{path} must be {_NOUNS[kind]}; got {shown(value)}")
@@ -134,7 +134,7 @@ def _fields(kind: Any, values: Any, path: str, problems: list[str]) -> Any:
     optional = getattr(kind, "optional", ())
     missing = (name for name in names if name not in values and name not in optional)
     problems += [f"{_at(path, name)} is missing" for name in missing]
-    problems += [f"{_at(path, name)} is no key of it" for name in values if name not in names]
+    problems += [f"{_at(path, name)} is not a known key" for name in values if name not in names]
     read = {
         name: _read(hints[name], values[name], _at(path, name), problems) for name in names if name in values
     }

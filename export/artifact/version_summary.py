@@ -1,4 +1,4 @@
-"""The facts of an exported version, from its manifest, in the form of training.run_summary."""
+"""Facts about an exported version, from its manifest, in the form of training.run_summary."""
 
 from dataclasses import asdict
 from pathlib import Path

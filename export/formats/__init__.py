@@ -1,1 +1,1 @@
-"""The formats of a version, each with its writer and the runtime that reads it."""
+"""Formats of a version, each with its writer and the runtimes that read it."""

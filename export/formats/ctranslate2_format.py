@@ -1,4 +1,4 @@
-"""The format `ctranslate2`: the same weights for that engine."""
+"""The format `ctranslate2`: the weights for the engine CTranslate2."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

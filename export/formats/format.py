@@ -1,4 +1,4 @@
-"""What a format of a version directory is: its files, its libraries, and how they are written and opened."""
+"""Description of a format: its files, its libraries, and the functions that write and open it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,65 +15,88 @@ if TYPE_CHECKING:
 
 
 class RuntimeName(NamedTuple):
-    """One way to run a version."""
+    """Runtime and precision in which a version can run.
+
+    Attributes:
+        runtime: Name of the runtime.
+        precision: "float32" or "int8".
+        format: Name of the format.
+        file: The file that it opens, or one of these files.
+        library: Package that it needs.
+        takes_ids: Whether it takes token ids; otherwise text only.
+    """
 
     runtime: str
     precision: str
     format: str
-    file: str  # what it opens, or one of these files
-    library: str  # the package that it needs
-    takes_ids: bool = True  # otherwise text only
+    file: str
+    library: str
+    takes_ids: bool = True
 
     def __str__(self) -> str:
         return f"{self.runtime} {self.precision}"
 
 
 class VersionFiles(NamedTuple):
-    """What a runtime opens: a checked version directory, and how it is to decode."""
+    """Checked version directory, and how a runtime decodes with it.
+
+    Attributes:
+        directory: The directory.
+        tokenizer: Tokenizer of the version.
+        max_length: Largest number of tokens of a source and of an answer.
+        limit: Largest number of tokens of the answer to a source; max_length applies as well.
+        cores: Number of threads.
+    """
 
     directory: Path
     tokenizer: "Tokenizer"
-    max_length: int  # tokens of a source, and of an answer
+    max_length: int
     limit: AnswerLimit = ANSWER_LIMIT
     cores: int = 1
 
 
 class IdRuntime(Protocol):
-    """A version opened in a runtime that takes token ids."""
+    """Opened version in a runtime that takes token ids."""
 
     def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
-        """Return the answers to rows of source ids, each with its end id, in this order."""
+        """Return the answers to rows of source ids, each with its end id, in their order."""
         ...
 
 
 class TextRuntime(Protocol):
-    """A version opened in a runtime that contains its tokenizer."""
+    """Opened version in a runtime that contains the tokenizer."""
 
     def translate(self, texts: Sequence[str]) -> list[tuple[str, float]]:
-        """Return the translations of texts with their scores, in this order."""
+        """Return the translations of texts with their scores, in their order."""
         ...
 
 
 class WriteStep(NamedTuple):
-    """One step of an export."""
+    """Step of an export.
+
+    Attributes:
+        name: Name for the progress.
+        write: Function that writes into a version directory.
+        traces: Whether TensorFlow traces the model in this step, and keeps the memory.
+    """
 
     name: str
-    write: Callable[["TranslationModel", Path], None]  # into a version directory
-    traces: bool = False  # TensorFlow traces the model for it, and keeps the memory
+    write: Callable[["TranslationModel", Path], None]
+    traces: bool = False
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format that `export --format` can name.
+    """Format that `export --format` can name.
 
     Args:
-        name: as it is named there.
-        directory: where its files lie in a version; "" for the version directory itself.
-        files: what each precision must have written.
-        libraries: the packages that writing it needs.
-        runtimes: what can run it, the lightest first.
-        steps: the steps that write it for a request, a tokenizer, and texts to calibrate int8 on.
-        open: opens it in one of its runtimes.
+        name: Its name.
+        directory: Directory of its files in a version; "" for the version directory itself.
+        files: The files of each precision.
+        libraries: Packages that are needed to write it.
+        runtimes: Runtimes that can run it, the lightest first.
+        steps: Returns the steps that write it for a request, a tokenizer, and texts for the int8 calibration.
+        open: Opens a runtime for (name, version directory, tokenizer, longest answer, cores, length limit).
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The formats by their names: a module for each, and a line here."""
+"""Registry of the formats by name: a module for each, and a line here."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from export.export_request import ExportRequest
     from keras_transformer.text.tokenizer import Tokenizer
 
-#: Lightest first: `translate` takes the first runtime of a version whose library is installed.
+#: Lightest first: `translate` uses the first runtime of a version whose library is installed.
 FORMATS = {format_.name: format_ for format_ in (ONNX_FORMAT, CTRANSLATE2_FORMAT, SAVED_MODEL_FORMAT)}
 RUNTIMES = tuple(
     sorted(
@@ -25,7 +25,7 @@ RUNTIMES = tuple(
 
 
 def format_of(file: str) -> str:
-    """Return the format that a file of a version belongs to; "all" for tokenizer and golden sentences."""
+    """Return the format to which a file of a version belongs; "all" for tokenizer and golden sentences."""
     first = file.partition("/")[0]
     if first in (TOKENIZER, GOLDEN):
         return "all"
@@ -36,7 +36,7 @@ def format_of(file: str) -> str:
 def write_steps(
     request: "ExportRequest", tokenizer: "Tokenizer", calibration: Sequence[str]
 ) -> Iterator[WriteStep]:
-    """Return the steps of an export. Those that trace the model come last: TensorFlow keeps their memory."""
+    """Return the steps of an export, tracing steps last, because TensorFlow keeps their memory."""
     steps = [
         step for name in request.formats for step in FORMATS[name].steps(request, tokenizer, calibration)
     ]
@@ -44,10 +44,10 @@ def write_steps(
 
 
 def open_runtime(name: RuntimeName, version: VersionFiles) -> IdRuntime:
-    """Open a version in one of its runtimes.
+    """Open a checked version directory in one of its runtimes.
 
     Raises:
-        LibraryError: the library of the runtime is not installed.
+        LibraryError: If the library of the runtime is not installed.
     """
     check_installed([name.library], str(name), "export")
     return FORMATS[name.format].open(name, version)

@@ -1,4 +1,4 @@
-"""The format `saved_model`: text in, text out, as TensorFlow Serving takes it."""
+"""The format `saved_model`: text in, text out, for TensorFlow Serving."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ def _write(model: "TranslationModel", directory: Path) -> None:
 
 
 def _open(name: RuntimeName, version: VersionFiles) -> IdRuntime:
-    """Open it with all cores: TensorFlow takes them as it starts."""
+    """Open it with all cores, because TensorFlow chooses their number when it starts."""
     from export.formats.runtimes.saved_model_runtime import SavedModelRuntime  # noqa: PLC0415
 
     return SavedModelRuntime(version.directory)

@@ -1,8 +1,8 @@
-"""The command line: `keras-transformer VERB`. A verb is a module here, loaded only when it is called.
+"""The command line `keras-transformer VERB`. A verb is a module here, imported only when it is called.
 
-A verb's module has `configure(parser)` and `run(arguments)`; its docstring, up to the first blank line, is
-its description, and the rest its example. Results go to stdout, progress and errors to stderr. Exit status 0
-is success, 1 failure, 2 wrong usage, 130 an interrupt.
+A verb's module has `configure(parser)` and `run(arguments)`; the first paragraph of its docstring is the
+verb's description, and the rest its examples. Results go to stdout, progress and errors to stderr. The exit
+status is 0 for success, 1 for a failure, 2 for wrong usage, 130 for an interrupt.
 """
 
 import argparse
@@ -36,7 +36,7 @@ VERBS = {
     "completion": "print the script that completes commands in a shell",
 }
 
-# verbs whose results go to stdout, and the option that names another place for them
+# verbs whose results go to stdout, and the option that sends them to a file instead
 PRINTED = {
     **dict.fromkeys(("translate", "evaluate", "info", "verify", "completion"), ""),
     "phrasebook": "source",
@@ -45,12 +45,12 @@ PRINTED = {
 
 
 class CommandError(Exception):
-    """A failure that the user can correct; the message says how. The command ends with exit status 1."""
+    """Failure that the user can correct; the message says how. The command ends with exit status 1."""
 
 
 @contextmanager
 def failures(*kinds: type[Exception], end: str = "") -> Iterator[None]:
-    """Raise CommandError for an error of these kinds inside, with its message and this end."""
+    """Convert errors of these kinds inside the context to a CommandError with their message and `end`."""
     try:
         yield
     except kinds as error:
@@ -63,7 +63,7 @@ def report(line: str) -> None:
 
 
 class _VerbList(argparse.HelpFormatter):
-    """The layout of the list of verbs: argparse measures their names without the indent of the list."""
+    """Help formatter that aligns the list of verbs: argparse ignores the list's indent in the widths."""
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)
@@ -71,14 +71,14 @@ class _VerbList(argparse.HelpFormatter):
 
 
 def _path(text: str) -> Path:
-    """Parse a path; an empty one would be the current directory."""
+    """Parse a path, and refuse an empty one, which would mean the current directory."""
     if not text:
         raise argparse.ArgumentTypeError("a path is needed; got an empty text")
     return Path(text)
 
 
 class VerbParser(argparse.ArgumentParser):
-    """The parser of one verb. The module of the verb is imported, and asked for its options, when needed."""
+    """Parser of one verb, which imports the verb's module and adds its options at the first use."""
 
     def __init__(self, verb: str, **settings: Any) -> None:
         # without abbreviations: an option added later would change what one means
@@ -87,7 +87,7 @@ class VerbParser(argparse.ArgumentParser):
         self._verb = verb
 
     def load(self) -> None:
-        """Import the module of the verb and add its options, once."""
+        """Import the module of the verb and add its options, unless that was done."""
         if self.description is None:
             name = f"{self._verb}_" if iskeyword(self._verb) else self._verb
             module = import_module(f"keras_transformer.cli.{name}")
@@ -96,7 +96,7 @@ class VerbParser(argparse.ArgumentParser):
             module.configure(self)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the words after the verb. Unknown ones end the program with the usage of the verb."""
+        """Parse the words after the verb. Unknown words end the program with the usage of the verb."""
         self.load()
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
@@ -105,7 +105,7 @@ class VerbParser(argparse.ArgumentParser):
 
 
 def program() -> tuple[argparse.ArgumentParser, list[VerbParser]]:
-    """Return the parser of the program, and that of each verb."""
+    """Return the parser of the program and the parser of each verb."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         formatter_class=_VerbList,
@@ -121,15 +121,15 @@ def program() -> tuple[argparse.ArgumentParser, list[VerbParser]]:
 
 
 def command() -> NoReturn:
-    """Run the command line as the shell calls it, and end the process without taking the interpreter down.
+    """Run the command line of the process, and end the process without finalizing the interpreter.
 
-    Threads of TensorFlow and ONNX Runtime may still be at work, as after a Ctrl-C. If they returned to an
-    interpreter that is being finalised, they would be unwound through C++, and the process would hang or end
+    Threads of TensorFlow and ONNX Runtime may still run, as after a Ctrl-C. If they returned to an
+    interpreter that is being finalized, they would be unwound through C++, and the process would hang or end
     with a signal.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the caller has closed it
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (to the end)
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (never closed)
     sys.stderr = cast(TextIO, _LossyStream(sys.stderr))
     print_no_lost_interrupt()
     status = main()
@@ -140,10 +140,7 @@ def command() -> NoReturn:
 
 
 class _LossyStream:
-    """A stream whose reader may leave, or whose disk may be full, before the work is done.
-
-    What is written then is dropped.
-    """
+    """Stream that drops what is written when its reader has closed it, or the disk is full."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -168,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after the name of the program; by default those of the process.
 
     Raises:
-        SystemExit: Wrong usage (status 2), or a help text was asked for (status 0).
+        SystemExit: For wrong usage (status 2), and after a help text (status 0).
     """
     called = argparse.Namespace(verb="")
     try:
@@ -185,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             called.command(called)
             sys.stdout.flush()
     except BrokenPipeError:
-        # the reader has seen enough, as `head` has: nothing more is written, not even at exit
+        # the reader has closed the pipe, as `head` does: write nothing more, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (CommandError, DecodingError, OSError) as error:
         print(visible(f"{f'{PROGRAM} {called.verb}'.rstrip()}: {error}"), file=sys.stderr)

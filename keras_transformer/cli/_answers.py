@@ -1,4 +1,4 @@
-"""What `translate` prints of a line: its text, its score before it, or all that the search found, as JSON."""
+"""Output of `translate` for a line: its text, its score before it, or all results of the search as JSON."""
 
 import argparse
 import json
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 2**16
 
-Translate = Callable[[list[str]], Iterable[Any]]  # the parts of lines -> an answer to each
-Form = Callable[[Parts, list[Any]], str]  # a line and the answers to its parts -> what is printed
+Translate = Callable[[list[str]], Iterable[Any]]  # returns an answer to each part of lines
+Form = Callable[[Parts, list[Any]], str]  # formats the answers to the parts of a line
 
 
 def configure_answers(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def configure_answers(parser: argparse.ArgumentParser) -> None:
 
 
 def answers(model: "TranslationModel", arguments: argparse.Namespace) -> tuple[Translate, Form]:
-    """Return how the parts of lines are translated, and how a line is printed."""
+    """Return the function that translates parts of lines, and the one that formats a line."""
     from keras_transformer.models.translate import sentence_translator
 
     options = search_options(arguments)
@@ -57,7 +57,7 @@ def _best(line: Parts, results: "list[list[Hypothesis]]") -> str:
 
 
 def _score(penalty: float, results: "list[list[Hypothesis]]") -> float | None:
-    """Return the score of the best answers of a line as if they were one; None for a blank line."""
+    """Return the score of the best answers of a line as if they were one answer; None for a blank line."""
     log_probs = [log_prob for beam in results if beam for log_prob in beam[0].log_probs]
     return sum(log_probs) / len(log_probs) ** penalty if log_probs else None
 

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a verb wherever it comes, also where a library swallows the exception."""
+"""Handling of Ctrl-C, which ends a verb even where a library swallows the exception."""
 
 import signal
 import sys
@@ -9,9 +9,9 @@ from types import FrameType
 
 
 class Interrupt:
-    """A handler of SIGINT that raises KeyboardInterrupt and remembers it.
+    """Handler of SIGINT that raises KeyboardInterrupt and remembers it.
 
-    Keras has bare `except:` clauses that swallow a KeyboardInterrupt or turn it into another error.
+    Keras has bare `except:` clauses that swallow a KeyboardInterrupt or convert it to another error.
     """
 
     def __init__(self) -> None:
@@ -24,9 +24,9 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Leave the block with KeyboardInterrupt if a Ctrl-C came inside, whatever became of the exception.
+    """Leave the block with KeyboardInterrupt if a Ctrl-C came inside, even if the exception was swallowed.
 
-    Where SIGINT is ignored, as in the background, it stays ignored. Only the main thread gets signals.
+    Where SIGINT is ignored, as in the background, it stays ignored. Only the main thread receives signals.
     """
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
@@ -47,14 +47,14 @@ def interruptible() -> Iterator[None]:
 
 
 def raise_interrupt() -> None:
-    """Raise KeyboardInterrupt if a Ctrl-C came in the `interruptible` block around and was swallowed."""
+    """Raise KeyboardInterrupt if a Ctrl-C was swallowed in the surrounding `interruptible` block."""
     handler = signal.getsignal(signal.SIGINT)
     if isinstance(handler, Interrupt) and handler.came:
         raise KeyboardInterrupt
 
 
 def print_no_lost_interrupt() -> None:
-    """Keep Python from printing a Ctrl-C that came into a finaliser, which cannot raise it."""
+    """Keep Python from printing a Ctrl-C that arrives in a finalizer, which cannot raise it."""
     print_lost = sys.unraisablehook
 
     def hook(lost: "sys.UnraisableHookArgs") -> None:

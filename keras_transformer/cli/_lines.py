@@ -1,4 +1,4 @@
-"""Lines of text in and out of a verb: UTF-8, whatever the locale; a file may be gzipped."""
+"""Reading and writing of lines in UTF-8, whatever the locale; an input file may be gzipped."""
 
 import io
 import os
@@ -27,17 +27,17 @@ from keras_transformer.text.visible import visible
 
 
 class LineReader:
-    """The lines of a file, a pipe or a terminal, without their ends, as they come.
+    """Reader of the lines of a file, a pipe or a terminal as they arrive, without their ends.
 
-    In memory are the lines that were taken last, and one whose end has not come.
+    It keeps in memory only the lines that were taken last, and an unfinished one.
     """
 
     def __init__(self, file: int, path: Path) -> None:
-        """`path` is what the file is called in errors."""
+        """Read from a file descriptor; `path` is its name in errors."""
         self.read = 0  # bytes, decompressed
         self._path = path
         self._file = file
-        # the buffer holds the magic bytes of gzip, and no more: poll does not see what is buffered
+        # the buffer has room for the magic bytes of gzip only: poll does not see buffered bytes
         self._raw = io.BufferedReader(io.FileIO(file, closefd=False), len(GZIP_MAGIC))
         self._stream: Stream | None = None
         self._poll = select.poll()
@@ -52,7 +52,7 @@ class LineReader:
     @classmethod
     @contextmanager
     def of(cls, path: Path) -> Iterator[Self]:
-        """Open a file, or with - standard input."""
+        """Open a file, or standard input for "-"."""
         if path == STANDARD_INPUT:
             if sys.stdin is None:
                 raise CommandError("standard input is closed: name a file with --input.")
@@ -67,28 +67,29 @@ class LineReader:
 
     @property
     def from_terminal(self) -> bool:
+        """Whether the lines come from a terminal."""
         return os.isatty(self._file)
 
     @property
     def size(self) -> int | None:
-        """The bytes of a file; None where it is a pipe or a terminal, whose end is not known."""
+        """Size of a file in bytes; None for a pipe or a terminal, whose end is not known."""
         status = os.fstat(self._file)
         return status.st_size if stat.S_ISREG(status.st_mode) and status.st_size else None
 
     @property
     def position(self) -> int:
-        """How many of these bytes have been read."""
+        """Number of these bytes that have been read."""
         return os.lseek(self._file, 0, os.SEEK_CUR) if self.size else self.read
 
     def waiting(self) -> bool:
-        """Return whether neither a line nor the end has come yet."""
+        """Return whether neither a line nor the end has arrived yet."""
         return not (self._whole or self._ended or self._poll.poll(0))
 
     def take(self, max_bytes: int) -> list[str]:
-        """Return the next lines: those that are there, at most about `max_bytes` bytes; none at the end.
+        """Return the lines that have arrived, about `max_bytes` bytes at most; none at the end.
 
-        It waits only while there is none, so that a program that waits for each answer gets it. A line that
-        cannot be read is an error once those before it have been taken.
+        It waits only if there are none, so that a program that waits for each answer gets it. A line that
+        cannot be read raises CommandError after the lines before it have been taken.
         """
         begin = self.read
         while not self._ended and (not self._whole or (self.read - begin < max_bytes and self._poll.poll(0))):
@@ -111,7 +112,7 @@ class LineReader:
     def _read(self, max_bytes: int) -> None:
         try:
             with reading(self._path):
-                if self._stream is None:  # a terminal would have to end twice: it is not looked ahead
+                if self._stream is None:  # no look ahead on a terminal, which would need a second Ctrl-D
                     self._stream = self._raw if self.from_terminal else decompressed(self._raw, self._path)
                 data = self._stream.read1(max_bytes)
         except CorpusError as error:
@@ -129,7 +130,7 @@ class LineReader:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield all lines of a file, or with - of standard input."""
+    """Yield all lines of a file, or of standard input for "-"."""
     with LineReader.of(path) as lines:
         while taken := lines.take(2**16):
             yield from taken
@@ -145,19 +146,19 @@ def write_lines(lines: Iterable[str]) -> None:
 def write_line(line: str) -> None:
     """Write a line to standard output at once; a line end inside becomes a space.
 
-    A terminal gets no control characters; a file or a pipe gets the text as it is.
+    A terminal receives no control characters; a file or a pipe receives the text unchanged.
     """
     sys.stdout.flush()
     line = line.replace("\r", " ").replace("\n", " ")
     rest = memoryview((visible(line) if sys.stdout.isatty() else line).encode() + b"\n")
-    while rest:  # without a buffer, as under PYTHONUNBUFFERED, a signal cuts a write short
+    while rest:  # without a buffer, as under PYTHONUNBUFFERED, a signal can shorten a write
         rest = rest[sys.stdout.buffer.write(rest) :]
     sys.stdout.buffer.flush()
 
 
 @contextmanager
 def interrupt_held_back() -> Iterator[None]:
-    """Hold a Ctrl-C back until the block is done; a second one takes effect at once."""
+    """Delay a Ctrl-C until the block is done; a second one takes effect at once."""
     interrupt = signal.getsignal(signal.SIGINT)
     if not callable(interrupt):
         yield

@@ -1,4 +1,4 @@
-"""The MODEL of a verb, and the options of its search."""
+"""The MODEL argument of a verb, and the options of its search."""
 
 import argparse
 import math
@@ -19,7 +19,7 @@ MAX_BEAM = 256
 
 
 def check_model(path: Path) -> None:
-    """Raise CommandError if this is no run directory and no .keras file, before Keras is loaded for it."""
+    """Raise CommandError if this is not a run directory or a .keras file, before Keras is loaded for it."""
     from export.artifact.manifest import looks_exported
 
     refuse_if_another_is_near(path, is_run, is_model_file)
@@ -27,15 +27,15 @@ def check_model(path: Path) -> None:
         raise CommandError(f"{path} does not exist: name a run directory or a .keras file.")
     if looks_exported(path):
         raise CommandError(
-            f"{path} is an exported version, for `translate`, `evaluate`, `verify` and `info`: name the run "
-            "here that it was exported from."
+            f"{path} is an exported version, for `translate`, `evaluate`, `verify` and `info`: "
+            "name the run from which it was exported."
         )
     file = _file(path)
     if path.is_dir() and not file.exists():
         raise CommandError(f"there is no model in {path}: {file} does not exist.")
     if not is_model_file(file):
         raise CommandError(
-            f"{path} is no .keras file: MODEL is a run directory or a .keras file; text is another option."
+            f"{path} is not a .keras file: MODEL is a run directory or a .keras file, not a text file."
         )
     try:
         ZipFile(file).close()
@@ -44,7 +44,11 @@ def check_model(path: Path) -> None:
 
 
 def load_model(path: Path) -> "TranslationModel":
-    """Load the model of a run directory or of a .keras file."""
+    """Load the model of a run directory or of a .keras file.
+
+    Raises:
+        CommandError: If there is no model, or it is damaged.
+    """
     check_model(path)
     try:
         with interruptible():
@@ -61,7 +65,7 @@ def _file(path: Path) -> Path:
 
 def _damaged(file: Path, error: Exception) -> CommandError:
     return CommandError(
-        f"{file} is damaged ({error.args[0]}): copy it from where it is whole, or train it again."
+        f"{file} is damaged ({error.args[0]}): restore it from an intact copy, or train it again."
     )
 
 
@@ -89,12 +93,12 @@ def configure_search(parser: argparse.ArgumentParser) -> None:
 
 
 def search_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return these options as the model takes them."""
+    """Return the options of a search as arguments of the model's methods."""
     return {"beam": arguments.beam, "length_penalty": arguments.length_penalty}
 
 
 def length_penalty(text: str) -> float:
-    """Parse a length penalty. A larger one makes a long answer's divisor larger than a float."""
+    """Parse a length penalty; with a larger one, a score's divisor would exceed a float."""
     try:
         penalty = float(text)
     except ValueError:

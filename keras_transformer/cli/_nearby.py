@@ -1,4 +1,4 @@
-"""What a path of the command line is, by the names in it, and which path near it may be meant instead."""
+"""Recognition of runs, model files and versions by file names, and suggestions for a wrong path."""
 
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keras_transformer.cli import CommandError
 
-MAX_CHILDREN = 1000  # entries of a directory that are looked at
+MAX_CHILDREN = 1000  # entries of a directory that are examined
 MAX_ENTRIES = 10_000  # entries of all directories together
 
 Kind = Callable[[Path], bool]
@@ -29,16 +29,16 @@ def is_version(path: Path) -> bool:
 
 
 def is_root(path: Path, budget: Iterator[int] | None = None) -> bool:
-    """Return whether it holds NAME/VERSION directories, among as many entries as the budget has numbers."""
+    """Return whether it has NAME/VERSION directories, after examining at most `budget` entries."""
     budget = _budget() if budget is None else budget
     return any(is_version(version) for name in _children(path, budget) for version in _children(name, budget))
 
 
 def refuse_if_another_is_near(path: Path, *kinds: Kind) -> None:
-    """Raise CommandError if the path is of none of these kinds, and one near it is.
+    """Raise CommandError if the path is of none of these kinds, and suggest a path near it that is.
 
-    Near is what lies in a directory, up to two levels below it; beside a path that does not exist, one with
-    almost the same name, or the newest version.
+    Near a directory are the entries up to two levels below it. Near a path that does not exist are entries of
+    its parent with a similar name, and the newest version.
     """
     if any(kind(path) for kind in kinds):
         return
@@ -69,7 +69,7 @@ def _beside(path: Path, budget: Iterator[int]) -> Iterator[Path]:
 
 
 def _children(path: Path, budget: Iterator[int]) -> list[Path]:
-    """Return entries of a directory, the highest version first; none if it cannot be read."""
+    """Return the entries of a directory, the highest version first; none if it cannot be read."""
 
     def order(entry: Path) -> tuple[int, str]:
         return (-int(entry.name) if entry.name.isdecimal() else 0, entry.name)

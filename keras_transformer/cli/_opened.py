@@ -1,4 +1,4 @@
-"""The MODEL of `translate`: a run, or an exported version."""
+"""The local MODEL of `translate`: a run with all searches, or an exported version with greedy decoding."""
 
 import argparse
 import os
@@ -27,15 +27,25 @@ ONLY_A_RUN = {"max_tokens": None, "json": False}
 
 
 class Opened(NamedTuple):
-    """A MODEL, ready to translate."""
+    """Opened MODEL that is ready to translate.
 
-    languages: str  # as printed on stderr
-    divide: Callable[[str], Parts]  # a line, into what is translated by itself
-    longest: int  # tokens of what is not divided
+    Attributes:
+        languages: Languages as printed on stderr.
+        divide: Function that divides a line into the parts that are translated.
+        longest: Largest number of tokens of a part.
+        translate: Function that translates parts.
+        form: Function that formats a translated line.
+        runtime: Runtime as printed on stderr.
+        example: Short text for a first call, which creates what later calls reuse.
+    """
+
+    languages: str
+    divide: Callable[[str], Parts]
+    longest: int
     translate: Translate
     form: Form
-    runtime: str = ""  # as printed on stderr
-    example: str = "."  # a short text, to make what the first call makes
+    runtime: str = ""
+    example: str = "."
 
     @classmethod
     def of(
@@ -47,7 +57,7 @@ class Opened(NamedTuple):
         target_language: str | None = None,
         runtime: str = "",
     ) -> Self:
-        """Make one that divides lines into sentences of such lengths."""
+        """Create one that divides lines into sentences by these lengths."""
         target = target_language or tokenizer.target_lang
         languages = f" {tokenizer.source_lang} to {target}" if tokenizer.source_lang else ""
         if tokenizer.all_languages or target_language is not None:
@@ -62,7 +72,7 @@ def _divided(tokenizer: "Tokenizer", lengths: Lengths, target_language: str | No
     """Divide a line.
 
     Raises:
-        CommandError: The model needs another target language, or any.
+        CommandError: If the model needs a target language, or has no such one.
     """
     named = "Name it with --target-language, or begin the line with >>CODE<<."
     remedy = named if tokenizer.all_languages else "Leave out --target-language."
@@ -71,7 +81,7 @@ def _divided(tokenizer: "Tokenizer", lengths: Lengths, target_language: str | No
 
 
 def opened(arguments: argparse.Namespace) -> Opened:
-    """Open the MODEL of `translate`, a run, a .keras file or an exported version."""
+    """Open the MODEL of `translate`: a run, a .keras file or an exported version."""
     from export.artifact.manifest import looks_exported
 
     refuse_if_another_is_near(arguments.model, is_run, is_model_file, is_version)
@@ -82,7 +92,7 @@ def open_exported(path: Path) -> "Version":
     """Open a version, and check its files.
 
     Raises:
-        CommandError: It cannot be opened, or a file is not as it was written.
+        CommandError: If it cannot be opened, or a file was changed.
     """
     from export.artifact.manifest import VersionError, open_version
 
@@ -101,7 +111,7 @@ def _trained(arguments: argparse.Namespace) -> Opened:
 
 
 def _exported(arguments: argparse.Namespace) -> Opened:
-    """Open a version directory. Only the runtime that translates is loaded."""
+    """Open a version directory, and load only the runtime that translates."""
     refuse_what_only_a_run_can(arguments, "an exported version", "it")
     version = open_exported(arguments.model)
     translator, name = open_translator(version, arguments)
@@ -138,9 +148,9 @@ def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str
     """End the program with the usage for search options that an exported version does not have.
 
     Args:
-        arguments: The arguments of the command.
-        kind: What MODEL is.
-        it: What was exported from a run.
+        arguments: Arguments of the command.
+        kind: The kind of MODEL, for the error text.
+        it: The thing that was exported, for the error text.
     """
     given = [
         f"--{name.replace('_', '-')}"

@@ -1,4 +1,4 @@
-"""The MODEL of `translate` behind an address: the server divides the lines, and nothing is loaded here."""
+"""The MODEL of `translate` on a server, which divides the lines; no model is loaded here."""
 
 import argparse
 import os
@@ -32,13 +32,13 @@ ENCRYPTING = {
 OPTIONS = {"--token-file": "file with the bearer token for the server", **ENCRYPTING}
 MAX_BATCHES = 2  # batches under way at the same time: one arrives while the server translates the other
 TIMEOUT = 600.0  # seconds for a batch and its repetitions
-MAX_ATTEMPTS = 8  # of a call that an overloaded server refuses
+MAX_ATTEMPTS = 8  # repetitions of a call that an overloaded server refuses
 SCHEMES = ("grpc", "grpcs")
 
 
 @dataclass(frozen=True)
 class Address:
-    """grpc://HOST:PORT, then perhaps /NAME and /VERSION of a model; grpcs:// is encrypted."""
+    """Address grpc://HOST:PORT of a server, optionally with /NAME/VERSION; grpcs:// is encrypted."""
 
     target: str  # HOST:PORT
     encrypted: bool = False
@@ -47,10 +47,10 @@ class Address:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Parse what was typed.
+        """Parse an address.
 
         Raises:
-            argparse.ArgumentTypeError: It is no address of a server.
+            argparse.ArgumentTypeError: If it is not the address of a server.
         """
         parts = urlsplit(text)
         name, _, version = parts.path.removeprefix("/").partition("/")
@@ -67,7 +67,7 @@ class Address:
 
     @property
     def host(self) -> str:
-        """The host, without the brackets of IPv6."""
+        """Host name, without the brackets of IPv6."""
         return self.target.rpartition(":")[0].strip("[]")
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ def configure_remote(parser: argparse.ArgumentParser) -> None:
 
 
 def refuse_server_options(arguments: argparse.Namespace) -> None:
-    """End the program if options for a server are given, and MODEL is a path."""
+    """End the program with its usage if there are options for a server, and MODEL is a path."""
     for option in _given(arguments, OPTIONS):
         arguments.usage_error(f"{option} is for a server, as grpc://HOST:PORT; got {arguments.model}")
 
@@ -100,14 +100,14 @@ def connected(arguments: argparse.Namespace) -> Iterator[Opened]:
     refuse_what_only_a_run_can(arguments, "a server", "its model")
     with failures(LibraryError, end="."):
         check_installed(NEEDED, "asking a server", "serve")
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # the errors say the same
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its log repeats the errors
     from serving import Client, Retries, Tls, TranslationError
     from serving.security.watched_file import UnusableError
 
     tls = Tls(arguments.ca, arguments.certificate, arguments.key) if address.encrypted else None
     try:
         client = partial(Client, address.target, TIMEOUT, token=_token(arguments), tls=tls)
-        with client(retries=Retries(times=1)) as first:  # do not wait for a server that is not there
+        with client(retries=Retries(times=1)) as first:  # do not wait for a server that does not run
             languages = _languages(first.models().models, address, arguments.target_language)
     except UnusableError as error:
         raise CommandError(f"{error}.") from error
@@ -134,7 +134,7 @@ class _Remote:
         )
 
     def translate(self, texts: list[str]) -> "Iterator[wire.Translation]":
-        """Yield translations in order, also those before a text that fails."""
+        """Yield translations in order, including those before a text that fails."""
         from serving import TranslationError
         from serving.client.calls import BATCH_TEXTS
 
@@ -171,10 +171,10 @@ def _token(arguments: argparse.Namespace) -> str | None:
         return None
     tokens = read_tokens(arguments.token_file)
     if len(tokens) > 1:
-        raise CommandError(f"{arguments.token_file} has {len(tokens)} tokens: leave the one that is yours.")
+        raise CommandError(f"{arguments.token_file} has {len(tokens)} tokens: keep only your own.")
     address: Address = arguments.model
     if not address.encrypted and not is_loopback(address.host):
-        print(f"warning: the token goes to {address} in clear", file=sys.stderr, flush=True)
+        print(f"warning: the token is sent to {address} unencrypted", file=sys.stderr, flush=True)
     return tokens[0]
 
 
@@ -182,15 +182,15 @@ def _languages(models: "Iterable[wire.Model]", address: Address, target_language
     """Return the languages of the addressed model, as they are printed.
 
     Raises:
-        CommandError: The server has no such model, or several.
+        CommandError: If the server has no such model, or several.
     """
     from serving.v1 import translation_pb2 as wire
 
     names = [model.name for model in models]
     if not any(version.state == wire.STATE_SERVING for model in models for version in model.versions):
         raise CommandError(
-            f"{address} has no model at the moment: repeat it once one is served; "
-            "where versions were refused, the server's log says why."
+            f"{address} serves no model at the moment: repeat the command later. "
+            "If a version was refused, the server's log has the reason."
         )
     matching = [model for model in models if address.model in ("", model.name)]
     if len(matching) != 1:
@@ -212,14 +212,14 @@ def _failure(address: Address, error: "TranslationError") -> CommandError:
     from grpc import StatusCode
 
     remedy = {
-        StatusCode.UNAVAILABLE: ": is it there, and with TLS as grpcs://, without as grpc://?",
-        StatusCode.UNAUTHENTICATED: ": name a file that has the token with --token-file.",
+        StatusCode.UNAVAILABLE: ": does it run, and with TLS as grpcs://, without as grpc://?",
+        StatusCode.UNAUTHENTICATED: ": name a file that contains the token with --token-file.",
     }
     return CommandError(f"{address}: {str(error).rstrip('.')}{remedy.get(error.code, '.')}")
 
 
 def _whole(line: str) -> Parts:
-    """Leave the division to the server, which an empty line need not be sent to."""
+    """Return the line undivided, because the server divides it; an empty line is not sent."""
     return Parts([line], ["", ""], 0) if line else Parts([], [""], 0)
 
 
@@ -228,7 +228,7 @@ def _text(line: Parts, results: "list[wire.Translation]") -> str:
 
 
 def _search(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of the search that are not the default; an earlier server knows none."""
+    """Return the search options that differ from their defaults; earlier servers have none of them."""
     given = search_options(arguments).items()
     return {name: value for name, value in given if value != 1}
 

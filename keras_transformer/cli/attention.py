@@ -1,5 +1,4 @@
-"""Draw the attention of a model while it translates a text, in every layer and head: as an HTML page to
-explore, or as a PNG picture.
+"""Draw the attention of a model on a text, in every layer and head, as an interactive page or a picture.
 
 examples:
   keras-transformer attention build/demo/run "Je suis étudiant."
@@ -46,13 +45,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Draw the attention, and write it. What can fail fails before a model is loaded."""
+    """Draw the attention, and write it, after all checks that need no model."""
     _check(arguments)
     text = arguments.text
     if text == str(STANDARD_INPUT):
         text = "\n".join(read_lines(STANDARD_INPUT))
     if not text.strip():
-        raise CommandError("there is nothing to look at in an empty text: give it a word.")
+        raise CommandError("the text is empty: it must have at least one word.")
     from keras_transformer.cli._models import check_model, load_model
     from keras_transformer.files import check_writable, write_whole
 
@@ -85,4 +84,4 @@ def _check(arguments: argparse.Namespace) -> None:
     if output.is_dir():
         raise CommandError(f"{output} is a directory: --output names the file to write.")
     if not output.parent.is_dir():
-        raise CommandError(f"{output.parent} is no directory: make it, or name another file than {output}.")
+        raise CommandError(f"{output.parent} is not a directory: create it, or name another file.")

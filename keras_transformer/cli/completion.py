@@ -15,7 +15,7 @@ from keras_transformer.cli._remote import path_or_address
 from keras_transformer.libraries import LibraryError, check_installed
 
 SHELLS = ("bash", "zsh", "fish")
-DIRECTIONS, SPLITS = ("fr-en", "en-fr"), ("train", "valid", "test")  # of the phrasebook, which is not loaded
+DIRECTIONS, SPLITS = ("fr-en", "en-fr"), ("train", "valid", "test")  # repeated here to load no phrasebook
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Describe the options of every verb to shtab, and print what it writes."""
+    """Pass the options of every verb to shtab, and print the script."""
     with failures(LibraryError, end="."):
         check_installed(["shtab"], "completion", "serve")
     import shtab
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _names() -> dict[str, Sequence[str]]:
-    """Return the values of those options that a verb checks itself, to report several problems at once."""
+    """Return the values of options that a verb checks itself, in order to report several problems at once."""
     from keras_transformer.cli.export import DEFAULT_FORMATS
     from keras_transformer.models.network import PRESETS
     from keras_transformer.training.recipe import PRECISIONS, SCHEDULES, TOKENIZERS

@@ -1,5 +1,6 @@
-"""Score a model, or a file of translations: sacreBLEU's BLEU, chrF and TER, with signatures and 95 %
-confidence. With --compare, which of two is better, by paired bootstrap.
+"""Score a model, or a file of translations, with sacreBLEU's BLEU, chrF and TER, or compare two of them.
+
+The scores have sacreBLEU's signatures and 95 % confidence intervals; --compare uses a paired bootstrap test.
 
 examples:
   keras-transformer evaluate build/run --source test.en --reference test.de
@@ -51,8 +52,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tokenize",
         choices=("13a", "intl", "zh", "char", "none"),
-        help="how BLEU divides text into words; none: the text is divided already (13a, or zh or char where "
-        "the target language of MODEL has no spaces between words)",
+        help="how BLEU divides text into words; none for tokenized text (13a, or zh or char "
+        "if the target language of MODEL has no spaces between words)",
     )
     add_files(parser, {"--compare": "another MODEL, or a file of translations, to compare with"}, "OTHER")
     add_files(parser, {"--worst": "write a page with the worst sentences"}, "F.html")
@@ -61,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Read, translate, score and print. What can fail fails before a model is loaded."""
+    """Read, translate, score and print, after all checks that need no model."""
     from keras_transformer.text.corpus import CorpusError
 
     systems = [(arguments.model or arguments.translations, arguments.model is not None)]
@@ -94,19 +95,17 @@ def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path])
         arguments.usage_error(f"--source is needed: it is what {models[0]} translates")
     if not models and (search_options(arguments) != NO_SEARCH or arguments.target_language):
         arguments.usage_error(
-            "--beam, --length-penalty and --target-language say how a MODEL translates: here is none, leave "
-            "them out"
+            "--beam, --length-penalty and --target-language are options of a MODEL, and none is named: "
+            "leave them out"
         )
     others = [*([arguments.source] if arguments.source else []), *texts]
     if [*others, arguments.reference].count(STANDARD_INPUT) > 1:
         arguments.usage_error("standard input (-) can be read as one file only")
     if arguments.reference == STANDARD_INPUT and len(others) > 1:
-        arguments.usage_error(
-            "--reference is read once with each other file: it cannot be standard input here"
-        )
+        arguments.usage_error("--reference cannot be standard input here: it is read several times")
     for path in others:
         if path.exists() and arguments.reference.exists() and path.samefile(arguments.reference):
-            arguments.usage_error(f"{path} is given as the reference, and as what is held against it")
+            arguments.usage_error(f"{path} is given both as the reference and as text to compare with it")
     for model in models:
         if not is_version(model):
             check_model(model)
@@ -115,17 +114,17 @@ def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path])
 
 
 def _check_page(page: Path, read: list[Path]) -> None:
-    """Raise an error if the page cannot be written, or is among the files that are read."""
+    """Raise CommandError if the page cannot be written, or is one of the input files."""
     if page.is_dir():
         raise CommandError(f"{page} is a directory: --worst names the file to write.")
     if any(page.exists() and path.exists() and page.samefile(path) for path in read):
-        raise CommandError(f"{page} is read: --worst would write over it. Name another file.")
+        raise CommandError(f"{page} is an input file, which --worst would overwrite. Name another file.")
     check_writable(page)
     page.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _read(paths: list[Path], reference: Path) -> tuple[list[list[str]], list[str]]:
-    """Return the lines of each file, and those of the reference, which has as many."""
+    """Return the lines of each file, and those of the reference; their numbers must be equal."""
     from keras_transformer.text.corpus import read_parallel
 
     columns, references = [], []
@@ -170,7 +169,7 @@ def _check_language(language: str | None, models: list[_System | None]) -> None:
 
 
 def _tokenization(models: list[_System | None], language: str | None) -> str:
-    """Return what suits the target language of the first model; files of text have none."""
+    """Return the tokenization for the target language of the first model; files of text have none."""
     from keras_transformer.evaluation.scores import tokenization
 
     languages = (model.tokenizer.target_lang for model in models if model and model.tokenizer)

@@ -76,22 +76,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Check everything that can be checked first, then load the model and write the version."""
+    """Check everything that needs no model, then load the model and write the version."""
     request = _request(arguments)
     if arguments.output.exists():
         raise CommandError(
-            f"{arguments.output} exists and is never overwritten: name another, as the next version's number."
+            f"{arguments.output} exists and is never overwritten: name another, such as the next version."
         )
     check_model(arguments.model)
     check_writable(arguments.output)
     valid = (arguments.model if arguments.model.is_dir() else arguments.model.parent) / "valid.jsonl"
     if arguments.golden is None and not valid.is_file():
         raise CommandError(
-            f"there are no held-out sentences beside {arguments.model}, and a version needs golden ones: "
+            f"{arguments.model} has no held-out sentences, and a version needs golden sentences: "
             "name a file of them with --golden."
         )
     sentences = list(_sentences(arguments, valid))
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # it keeps a packed copy of each weight
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # oneDNN keeps a packed copy of each weight
     model = load_model(arguments.model)
     _export(arguments, request, sentences, model)
 
@@ -101,7 +101,7 @@ def _request(arguments: argparse.Namespace) -> "ExportRequest":
     from keras_transformer.libraries import LibraryError
 
     if arguments.golden_reference and not arguments.golden:
-        arguments.usage_error("--golden-reference is the translation of --golden: give that as well")
+        arguments.usage_error("--golden-reference is the translation of --golden: give both")
     try:
         request = ExportRequest(
             tuple(arguments.format.split(",")), arguments.quantize, arguments.with_tokenizer
@@ -170,5 +170,5 @@ def _origin(path: Path, lengths: "Lengths") -> "Origin":
 
 
 def _report(line: str) -> None:
-    raise_interrupt()  # Keras and TensorFlow swallow some while they trace
+    raise_interrupt()  # Keras and TensorFlow swallow interrupts while they trace
     report(line)

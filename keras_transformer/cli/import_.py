@@ -1,7 +1,7 @@
-"""Import a MarianMT (OPUS-MT) directory, as Hugging Face or Marian itself saves it, as a run.
+"""Import a MarianMT (OPUS-MT) directory, in the format of Hugging Face or of Marian itself, as a run.
 
-The run translates, is scored, exported and served like one that was trained here. Nothing in the directory is
-executed. `info` shows the target languages of a model that has several.
+The run can be used like one that was trained here: translate, evaluate, export and serve it. Nothing in the
+directory is executed. `info` shows the target languages of a model that has several.
 
 examples:
   keras-transformer import opus-mt-fr-en --run build/fr-en

@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print what is known of the model."""
+    """Print the facts about the model."""
     from export.artifact.manifest import looks_exported
     from export.artifact.version_summary import version_facts
     from keras_transformer.training.run_summary import facts
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     refuse_if_another_is_near(arguments.model, is_run, is_model_file, is_version)
     if not arguments.model.exists():
         raise CommandError(f"{arguments.model} does not exist: name a run directory or a .keras file.")
-    with failures(ValueError):  # what is no run or no model, and what is damaged
+    with failures(ValueError):  # not a run or a model, or damaged
         summary = (version_facts if looks_exported(arguments.model) else facts)(arguments.model)
     if arguments.json:
         print(visible(json.dumps({"model": str(arguments.model), **summary}, ensure_ascii=False)))
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
     if summary["kind"] == "run" and summary["scores"] and "model.keras" not in summary["files"]:
         raise CommandError(
             f"there is no model in {arguments.model}: {arguments.model / 'model.keras'} is missing; "
-            "copy it from where it is whole, or train again."
+            "restore it from an intact copy, or train again."
         )
 
 
@@ -91,8 +91,8 @@ def _exported(summary: dict[str, Any]) -> dict[str, str | None]:
     machine = quality["machine"]
     return {
         "formats": ", ".join(formats),
-        "limits": f"{limits['source_tokens']:,} source tokens; of n an answer has "
-        f"{limits['answer_factor']} n + {limits['answer_extra']} at most, and {limits['target_tokens']:,}",
+        "limits": f"{limits['source_tokens']:,} source tokens; for n of them an answer has at most "
+        f"{limits['answer_factor']} n + {limits['answer_extra']} tokens, and {limits['target_tokens']:,}",
         "scores": f"{', '.join(scores) or 'no references'}, on {quality['sentences']:,} golden sentences",
         "sentences/s": f"{', '.join(speeds)}, on {machine['processor']}, {machine['threads']} thread",
     }

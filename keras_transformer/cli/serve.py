@@ -1,8 +1,8 @@
-"""Serve exported models over gRPC and HTTP: translation, health, reflection, metrics; until SIGTERM.
+"""Serve exported models over gRPC and HTTP, with health, reflection and metrics, until SIGTERM.
 
-Once requests are taken, stdout says where: gRPC first, then HTTP. SIGTERM and Ctrl-C drain: health says
-NOT_SERVING, new requests are refused, those that were taken are finished, and the exit status is 0; it is 1
-if --grace was not enough for them. A second signal ends it at once.
+When the server is ready, it prints its addresses to stdout: gRPC first, then HTTP. SIGTERM and Ctrl-C drain
+it: its health becomes NOT_SERVING, new requests are refused, and accepted requests are finished. The exit
+status is then 0, or 1 if --grace was too short for them. A second signal ends the server at once.
 
 examples:
   keras-transformer serve build/demo/models
@@ -84,7 +84,7 @@ LIMITS: Counts = {
     "segments": (128, 100_000, "texts of a batch"),
     "message-bytes": (
         4 * 2**20,
-        2**31 - 1,  # what gRPC can be given
+        2**31 - 1,  # gRPC's own maximum
         "bytes of a message; a larger one gets RESOURCE_EXHAUSTED before it is read",
     ),
 }
@@ -187,7 +187,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     from serving.address_space import check_address_space
 
-    check_address_space()  # before the libraries, which crash where it is too small
+    check_address_space()  # before loading the libraries, which crash if it is too small
     from serving.limits import Limits
     from serving.observability.logs import configure as configure_log
     from serving.observability.traces import TracesError
@@ -212,7 +212,7 @@ def run(arguments: argparse.Namespace) -> None:
     if not finished:
         raise CommandError(
             f"some requests were not finished within {arguments.grace:g} s, and were cut off: "
-            "give it a longer --grace."
+            "set a longer --grace."
         )
 
 
@@ -234,7 +234,7 @@ def _print(line: str) -> None:
 
 
 def _from_options(kind: Any, arguments: argparse.Namespace, **others: Any) -> Any:
-    """Make a dataclass from the options that are named like its fields, and from others."""
+    """Create a dataclass from the options with the names of its fields, and from other values."""
     names = {field.name for field in fields(kind)} - others.keys()
     return kind(**{name: getattr(arguments, name) for name in names}, **others)
 

@@ -50,7 +50,7 @@ RECIPE_HELP = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb; those of the recipe are the recipe's fields."""
+    """Add the options of the verb, with an option for each field of the recipe."""
     from keras_transformer.training.recipe import Recipe
 
     parser.add_argument(
@@ -134,7 +134,7 @@ def _train(directory: Any, recipe: Any) -> None:
     from keras_transformer.training.checkpoint import CheckpointError
 
     trainer = load("keras_transformer.training.trainer")
-    with failures(ValueError):  # a tokenizer or tokens that are no longer what was written
+    with failures(ValueError):  # a tokenizer or tokens that were changed
         prepared = trainer.Trainer(directory, recipe)
     with failures(trainer.TrainingError, CheckpointError):
         best = prepared.train()
@@ -144,7 +144,7 @@ def _train(directory: Any, recipe: Any) -> None:
 
 
 def _about(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options as run.json keeps them; report every problem of the command line at once."""
+    """Return the options as run.json stores them, or report every problem of the command line."""
     from keras_transformer.training.data.corpus_options import Corpus
     from keras_transformer.training.recipe import Recipe
 
@@ -180,15 +180,15 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _refuse_options(arguments: argparse.Namespace) -> None:
-    """Refuse every option that would make a resumed run another one."""
+    """End the program with its usage for options that would change a resumed run."""
     options = (*_corpus(arguments), *RECIPE_HELP, "separate")
     values = {name: getattr(arguments, name) for name in options}
     given = [name for name, value in values.items() if value is not None and value is not False]
     if given:
         arguments.usage_error(
-            "--resume goes on with the run as it was begun, to the steps it was begun with: leave out "
+            "--resume continues the run with the options of its begin: leave out "
             f"{', '.join('--' + name.replace('_', '-') for name in given)}. "
-            "A run cannot be given more steps or other settings: begin a new one for them, in another --run."
+            "For more steps or other options begin a new run, in another --run."
         )
 
 
@@ -205,7 +205,7 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
         raise CommandError(f"{path} is damaged ({error}): {BEGIN_AGAIN}.") from error
     if resumed and corpus.is_piped:
         remedy = (
-            f"The corpus of {directory.path} comes from standard input, and its preparation was not ended: "
+            f"The corpus of {directory.path} comes from standard input, and was not read to its end: "
             "pipe all of it into `train --resume` again, or begin a new run."
         )
         if sys.stdin is None or sys.stdin.isatty():
@@ -214,8 +214,8 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
         training, valid = corpus.read()
         defaults = {"precision": fastest_precision(), **corpus.recipe_defaults()}
         prepare(directory, about, training, valid, corpus.rules(), about["recipe"], report, defaults)
-    except ValueError as error:  # a corpus, a rule, a vocabulary: each says what it needs
+    except ValueError as error:  # from the corpus, the cleaning rules, or the vocabulary
         raise CommandError(f"{error}. {remedy}" if remedy else str(error)) from error
 
 
-LARGE = 10**9  # pairs: settings that no corpus allows are refused before a corpus is read
+LARGE = 10**9  # pairs: with so many, only options that are wrong for every corpus are refused

@@ -34,11 +34,11 @@ from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.sentences import Parts
 
 FIRST_PORTION, LARGEST_PORTION = 2**14, 2**18  # bytes
-PORTION_SECONDS = 5.0  # a portion that took less is followed by one of twice the size
+PORTION_SECONDS = 5.0  # after a portion that took less, the next one is twice as large
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Add the options of the verb."""
     parser.add_argument(
         "model",
         type=path_or_address,
@@ -58,16 +58,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Translate chunks of lines. Whatever interrupts it, the count of printed lines is right."""
+    """Translate chunks of lines. The printed count of lines is correct whatever interrupts it."""
     with LineReader.of(arguments.input) as lines, ready(arguments) as model:
         from_terminal = " from the terminal; Ctrl-D ends" if lines.from_terminal else " ..."
         report(f"Translating{model.languages}{model.runtime}{from_terminal}")
         if lines.waiting():
-            model.translate([model.example])  # spends the cost of the first call before the first line
+            model.translate([model.example])  # the first call is slow: make it while waiting for input
         with Progress(lines, model.longest) as progress:
             portions = Portions(model.translate, progress.show_portion)
             while chunk := lines.take(portions.max_bytes):
-                progress.bar.unpause()  # the time spent waiting for input is none of the work
+                progress.bar.unpause()  # excludes the time spent waiting for input
                 parts = [model.divide(line if line.strip() else "") for line in chunk]
                 for line, divided in translated(parts, portions, model.form):
                     with interrupt_held_back():
@@ -85,11 +85,11 @@ def ready(arguments: argparse.Namespace) -> AbstractContextManager[Opened]:
 
 
 class Portions:
-    """Texts through a model, a portion at a time: first a few texts, soon enough for good batches.
+    """Translation of texts in portions: first a few texts, later enough for good batches.
 
     Args:
         translate: Translates a portion.
-        notify: Is called between two portions with how many texts are done and how many there are.
+        notify: Called between two portions with the number of translated texts and of all texts.
     """
 
     def __init__(self, translate: Translate, notify: Callable[[int, int], None]) -> None:
@@ -112,7 +112,7 @@ class Portions:
 
 
 def translated(lines: list[Parts], translate: Translate, form: Form) -> Iterator[tuple[str, int]]:
-    """Yield what is printed of each line, and how many of its sentences were divided."""
+    """Yield the output for each line, and the number of its sentences that were divided."""
     texts = [text for line in lines for text in line.texts]
     answers = iter(translate(texts) if texts else [])
     for line in lines:
@@ -120,9 +120,9 @@ def translated(lines: list[Parts], translate: Translate, form: Form) -> Iterator
 
 
 class Progress:
-    """The progress on stderr, and at the end a summary.
+    """Progress on stderr, with a summary at the end.
 
-    Where the results go to a terminal they are the progress.
+    If the results go to a terminal, no progress is shown: the results are the progress.
     """
 
     def __init__(self, lines: LineReader, max_tokens: int) -> None:
@@ -137,12 +137,12 @@ class Progress:
         )
 
     def count(self, divided: int) -> None:
-        """Record a printed line, of which so many sentences were divided."""
+        """Record a printed line, and the number of its sentences that were divided."""
         self._done += 1
         self._divided += divided
 
     def show_portion(self, done: int, sentences: int) -> None:
-        """Show how many sentences of the chunk are translated."""
+        """Show the number of translated sentences of the chunk."""
         text = f"{_counted(self._done, 'line')}, and {done:,} of {sentences:,} sentences of the next"
         self._show(text, self._begin + (self._lines.position - self._begin) * done // sentences)
 
@@ -168,7 +168,7 @@ class Progress:
         if self._divided:
             report(
                 f"{_counted(self._divided, 'sentence')} longer than the {self._max_tokens} tokens "
-                "that the model learned from: translated in pieces"
+                "of the model's training sentences: translated in parts"
             )
 
     def _rate(self) -> str:

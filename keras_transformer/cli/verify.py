@@ -1,5 +1,7 @@
-"""Translate the golden sentences of an exported version in every runtime, and print the certificate: whether
-each gives the answers of the trained model. Exit status 1 if a promise is broken.
+"""Check that every runtime of an exported version gives the answers of the trained model.
+
+It translates the golden sentences in each runtime and prints a certificate. The exit status is 1 if an answer
+differs that must not.
 
 examples:
   keras-transformer verify models/fr-en/1
@@ -32,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Compare the runtimes, and print the certificate. A broken promise is the last line."""
+    """Compare the runtimes, and print the certificate. A broken promise is an error in the last line."""
     from export.verify import certificate
     from keras_transformer.cli._opened import open_exported
 

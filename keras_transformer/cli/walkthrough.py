@@ -1,5 +1,6 @@
-"""Print the worked examples of attention, positions, masks and normalisation, step by step: the layers
-compute every number. With --output, pictures and an HTML page are written as well.
+"""Print worked examples of attention, positions, masks and normalisation, step by step.
+
+The layers compute every number. With --output, the command also writes pictures and an HTML page.
 
 example:
   keras-transformer walkthrough --example 1

@@ -1,6 +1,6 @@
-"""Beam search: the best few beginnings of every row are kept, and the best few that have ended.
+"""Beam search: keep the best few partial answers of every row, and the best few finished ones.
 
-B batch, W width of the beam, L the most tokens a row may have, P prefix length, V vocabulary.
+B batch, W width of the beam, L largest number of tokens of a row, P prefix length, V vocabulary.
 """
 
 from collections.abc import Callable
@@ -15,21 +15,26 @@ NEVER = float("-inf")
 
 
 class Beams(NamedTuple):
-    """The answers of a search, best first."""
+    """Best answers of a beam search, in descending order.
 
-    tokens: Tensor  # (B, W, L): each up to and with its end, then 0
-    scores: Tensor  # (B, W): the sum of its log-probabilities over (its tokens, the end included) ** penalty
+    Attributes:
+        tokens: Token ids (B, W, L), each row up to and including its end id, then 0.
+        scores: Sum of the log-probabilities / (number of tokens, including the end id) ** penalty (B, W).
+    """
+
+    tokens: Tensor
+    scores: Tensor
 
 
 class _Search(NamedTuple):
-    """The state of a search."""
+    """State of a search."""
 
-    alive: Tensor  # (B, W, L): beginnings
+    alive: Tensor  # (B, W, L): partial answers
     alive_scores: Tensor  # (B, W): sums of log-probabilities
-    ended: Tensor  # (B, 2 W, L): W or more of them, and a row is done
-    ended_scores: Tensor  # (B, 2 W): over their length's power; -inf where there is none
-    count: Tensor  # (B,): how many have ended
-    token: Tensor  # (B W,): the last of each beginning
+    ended: Tensor  # (B, 2 W, L): finished answers; with at least W of them a row is done
+    ended_scores: Tensor  # (B, 2 W): divided by length ** penalty; -inf for an empty slot
+    count: Tensor  # (B,): number of finished answers
+    token: Tensor  # (B W,): last token of each partial answer
 
 
 def beam_search(
@@ -45,24 +50,27 @@ def beam_search(
     limits: Tensor | None = None,
     prefix: Tensor | None = None,
 ) -> Beams:
-    """Return the `width` best answers of each row.
+    """Search the `width` best answers of each row.
 
-    At every step the best 2 W continuations are considered: of the first W those that end become answers,
-    and the best others replace them. A row is done when it has W answers, or at its limit, where unfinished
-    beams count as answers.
+    At every step the best 2 W continuations are considered: of the first W, those that end become answers,
+    and the best of the others replace them. A row is done when it has W answers, or at its limit, where
+    unfinished beams count as answers.
 
     Args:
-        step: as in greedy decoding, over B W rows.
-        reorder: reorder(state, rows) takes rows (B W,) of the state.
-        state: the state of B W rows, the W beams of a row next to each other.
+        step: Step function as in greedy decoding, over B W rows.
+        reorder: Function reorder(state, rows) that selects rows (B W,) of the state.
+        state: State of B W rows, the W beams of a row next to each other.
         batch: B, ().
         width: W.
         length: L, ().
-        start_id: the token that is read first.
-        end_id: the token that ends an answer.
-        penalty: scores are divided by the length of an answer to this power.
-        limits: the maximum length of each row (B,); by default L.
-        prefix: the ids that the answers of each row begin with (B, P), 0 behind them.
+        start_id: Id of the token before every answer.
+        end_id: Id of the token that ends an answer.
+        penalty: Exponent of the length by which scores are divided.
+        limits: Largest length of each row (B,); by default L.
+        prefix: Ids with which the answers of each row begin (B, P), padded with 0.
+
+    Returns:
+        The answers, best first.
     """
     slots, first_row = ops.arange(length), ops.arange(batch)[:, None] * width
     limits = ops.full((batch,), length, dtype="int32") if limits is None else ops.minimum(limits, length)
@@ -82,7 +90,7 @@ def beam_search(
         is_last = (limits == position + 1)[:, None]
         ends = ops.logical_and(real, ops.logical_or(tokens[:, :width] == end_id, is_last))
         ends = ops.logical_and(ends, ops.logical_not(done(position, search))[:, None])
-        # answers are kept in the order they come
+        # answers are stored in the order in which they end
         index = search.count[:, None] + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1
         put = ops.logical_and(ends[..., None], index[..., None] == ops.arange(2 * width))  # (B, W, 2 W)
         final = scores[:, :width] / ops.power(ops.cast(position + 1, scores.dtype), penalty)
@@ -90,7 +98,7 @@ def beam_search(
             search.ended_scores, ops.max(ops.where(put, final[..., None], NEVER), axis=1)
         )
         ended = search.ended + ops.sum(ops.where(put[..., None], candidates[:, :width, None], 0), axis=1)
-        # the place of one that ended is taken by the best that has not
+        # the best continuation that has not ended replaces one that has
         others = ops.cast(ops.logical_not(tokens[:, width:] == end_id), "int32")
         nth_other = ops.cumsum(others, axis=1) * others  # (B, W): 1 for the first, 2 for the second, ...
         nth_end = ops.cumsum(ops.cast(ends, "int32"), axis=1)
@@ -108,7 +116,7 @@ def beam_search(
         )
         return position + 1, search, reorder(state, ops.reshape(rows, (-1,)))
 
-    alone = ops.where(ops.arange(width) == 0, 0.0, NEVER)  # at first all beginnings are the same one
+    alone = ops.where(ops.arange(width) == 0, 0.0, NEVER)  # at first all beams are equal: only one counts
     start = _Search(
         ops.zeros((batch, width, length), dtype="int32"),
         ops.broadcast_to(alone, (batch, width)),
@@ -127,7 +135,7 @@ def beam_search(
 def _candidates(
     logits: Tensor, alive_scores: Tensor, prefix: Tensor | None, position: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(B W, V) -> scores, beams and tokens, (B, 2 W) each, of the best continuations, the best first."""
+    """Return scores, beams and tokens (B, 2 W) of the best continuations for logits (B W, V), best first."""
     batch, width = ops.shape(alive_scores)
     vocabulary = logits.shape[-1]
     scores = ops.reshape(ops.log_softmax(ops.cast(logits, "float32")), (batch, width, vocabulary))
@@ -142,7 +150,7 @@ def _candidates(
 
 
 def _taken(values: Tensor, indices: Tensor) -> Tensor:
-    """(B, N, ...), (B, M) -> (B, M, ...)."""
+    """Select items per row: (B, N, ...), (B, M) -> (B, M, ...)."""
     rank = len(values.shape)
     indices = ops.reshape(indices, (*ops.shape(indices), *(1,) * (rank - 2)))
     if rank == 3:

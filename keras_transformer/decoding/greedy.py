@@ -1,6 +1,6 @@
-"""Greedy decoding: at every step the token with the highest logit.
+"""Greedy decoding: choose the token with the highest logit at every step.
 
-B batch, L the most tokens a row may have, P prefix length, V vocabulary.
+B batch, L largest number of tokens of a row, P prefix length, V vocabulary.
 """
 
 import functools
@@ -15,11 +15,18 @@ StepFunction = Callable[[Tensor, Tensor, State], tuple[Tensor, State]]
 
 
 class Stretch(NamedTuple):
-    """Some steps of greedy decoding."""
+    """Result of several steps of greedy decoding.
 
-    tokens: Tensor  # (B, L): up to and with the end, then 0
-    token: Tensor  # (B,): the last one, 0 in a row that has ended
-    ended: Tensor  # (B,)
+    Attributes:
+        tokens: Token ids (B, L), each row up to and including its end id, then 0.
+        token: Last token of each row (B,); 0 in a row that ended before.
+        ended: Whether each row has ended (B,).
+        state: State for the next step.
+    """
+
+    tokens: Tensor
+    token: Tensor
+    ended: Tensor
     state: State
 
 
@@ -36,18 +43,18 @@ def greedy(
     """Decode greedily.
 
     Args:
-        step: takes the last token (B,), its position () and the state, and gives logits (B, V) and the new
-            state. It is called until every row has ended, `length` times at most.
-        state: the state of the first step.
+        step: Function of the last token (B,), its position () and the state that returns logits (B, V) and
+            the new state. It is called until every row has ended, at most `length` times.
+        state: State of the first step.
         batch: B, ().
         length: L, ().
-        start_id: the token that is read first.
-        end_id: the token that ends an answer.
-        limits: the maximum length of each row (B,); by default L.
-        prefix: the ids that each row begins with (B, P), 0 behind them.
+        start_id: Id of the token before every answer.
+        end_id: Id of the token that ends an answer.
+        limits: Largest length of each row (B,); by default L.
+        prefix: Ids with which each row begins (B, P), padded with 0.
 
     Returns:
-        Token ids (B, L): each row up to and with end_id, then 0.
+        Token ids (B, L): each row up to and including end_id, then 0.
     """
     token = ops.full((batch,), start_id, dtype="int32")
     return greedy_stretch(step, state, token, ops.convert_to_tensor(0), length, end_id, limits, prefix).tokens
@@ -63,7 +70,7 @@ def greedy_stretch(
     limits: Tensor | None = None,
     prefix: Tensor | None = None,
 ) -> Stretch:
-    """Decode `length` steps from position `first` () on, where `token` (B,) is read; no row has ended."""
+    """Decode `length` steps after token (B,) at position `first` (); no row has ended before."""
     slots = ops.arange(length)
     limits = ops.full_like(token, -1) if limits is None else limits  # -1 is never reached
 
@@ -87,13 +94,16 @@ def greedy_stretch(
 
 
 def highest(logits: Tensor) -> Tensor:
-    """(..., V) -> the first index of the highest value. XLA makes far faster code of this than of argmax."""
+    """Return the first index of the highest value of logits (..., V).
+
+    XLA compiles this to much faster code than argmax.
+    """
     size = logits.shape[-1]
     below = ops.less(logits, ops.max(logits, axis=-1, keepdims=True))
     return ops.min(ops.where(below, size, ops.arange(size)), axis=-1)
 
 
 def forced(prefix: Tensor, position: Tensor) -> Tensor:
-    """(B, P) -> (B,): the token that each row must have at this position; 0 is any."""
+    """Return the token of a prefix (B, P) that each row must have at this position (B,); 0 is any token."""
     here = ops.equal(ops.arange(ops.shape(prefix)[1]), position)
     return ops.sum(ops.where(here[None, :], prefix, 0), axis=1)

@@ -1,4 +1,4 @@
-"""A model looks at given answers again: log-probabilities of their tokens, and attention to the source.
+"""Scoring of given answers with a model: log-probabilities of their tokens, and attention to the source.
 
 B batch, S source length, T target length, H heads.
 """
@@ -24,11 +24,11 @@ Floats = NDArray[np.float32]
 
 
 class Scorer:
-    """Scores and aligns answers of one model, each answer in one pass over all of its tokens."""
+    """Scorer of answers with one model, each answer in one pass over all of its tokens."""
 
     def __init__(self, model: "TranslationModel") -> None:
         self.model = model
-        self._log_probs: Any = None  # compiled when they are needed
+        self._log_probs: Any = None  # compiled at the first use
         self._cross: Any = None
 
     def log_probs(self, pairs: Pairs, start_id: int) -> list[list[float]]:
@@ -39,7 +39,7 @@ class Scorer:
         return [values[: len(answer)].tolist() for values, (_, answer) in zip(scores, pairs, strict=True)]
 
     def cross_attention(self, pairs: Pairs, start_id: int) -> list[Floats]:
-        """Return (H, T, S) for each answer: the cross-attention of the layer that aligns best."""
+        """Return the cross-attention weights (H, T, S) of each answer, in the layer that aligns best."""
         if self._cross is None:
             self._cross = traced(self.model, self._attend, 2, 2, 2)
         weights = self._batched(self._cross, pairs, start_id)

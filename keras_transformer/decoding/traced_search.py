@@ -1,7 +1,7 @@
-"""The searches over a model's own `encode` and `step`, compiled by the Keras backend in use.
+"""Searches over a model's own `encode` and `step`, compiled by the Keras backend in use.
 
-The golden answers of an export come from here. `model.translate` decodes in ONNX Runtime where it can
-(`models/hosted.py`), and here if its step is overridden or its network has no ONNX graphs.
+They compute the golden answers of an export. `model.translate` uses them only if a model's step is overridden
+or its network has no ONNX graphs; otherwise it decodes in ONNX Runtime (`models/hosted.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -21,14 +21,14 @@ from keras_transformer.text.padding import padded
 if TYPE_CHECKING:
     from keras_transformer.models.translation import DecodingState, TranslationModel
 
-BATCH_TOKENS = 2048  # of source, padding included, in a batch; a beam takes its share of it
+BATCH_TOKENS = 2048  # source tokens of a batch with padding, divided by the width of the beam
 
 Ids = NDArray[np.int32]
 Rows = Sequence[Sequence[int]]
 
 
 class Search(NamedTuple):
-    """The options of a search. beam 1 is greedy."""
+    """Options of a search; beam 1 is greedy decoding."""
 
     start_id: int
     end_id: int
@@ -37,7 +37,7 @@ class Search(NamedTuple):
 
 
 class Loop:
-    """One search over one model, traced once."""
+    """Search over one model with fixed options, traced once."""
 
     def __init__(self, model: "TranslationModel", search: Search) -> None:
         self.model = model
@@ -45,7 +45,7 @@ class Loop:
         self._run = traced(model, self._decode, 2, 1, 2, 0)
 
     def __call__(self, source: Ids, limits: Ids, prefix: Ids) -> Ids:
-        """Source ids (B, S), the maximum length of each row (B,), its prefix (B, P) -> ids (B, beam, L)."""
+        """Search answers (B, beam, L) for source ids (B, S), largest lengths (B,) and prefixes (B, P)."""
         return self._run(source, limits, prefix, int(limits.max()))
 
     def _decode(self, source: Any, limits: Any, prefix: Any, longest: Any) -> Any:
@@ -54,7 +54,7 @@ class Loop:
         if beam == 1:
             state = model.encode(source, longest)
             return greedy(model.step, state, batch, longest, start_id, end_id, limits, prefix)[:, None]
-        # the memory is the same for all beams of a row: a row's encoding is repeated, not computed again
+        # all beams of a row have the same memory: repeat it, instead of encoding the row again
         state = repeated(model.encode(source, longest), beam)
         options = (batch, beam, longest, start_id, end_id, penalty, limits, prefix)
         return beam_search(model.step, reordered, state, *options).tokens
@@ -71,15 +71,15 @@ def search_traced(
     """Search answers with the loop over the layers.
 
     Args:
-        model: the model.
-        rows: source ids, each with the end.
-        search: what to search.
-        max_length: the maximum number of tokens of an answer.
-        prefixes: for each row, the ids that its answers begin with.
-        batch_tokens: source tokens of a batch, padding included.
+        model: The model.
+        rows: Source ids, each with the end id.
+        search: Options of the search.
+        max_length: Largest number of tokens of an answer.
+        prefixes: For each row, the ids with which its answers begin.
+        batch_tokens: Largest number of source tokens of a batch, with padding.
 
     Returns:
-        For each row its answers, best first; none for a row of nothing but its end.
+        For each row its answers, best first; none for a row that holds only its end id.
     """
     loop = model.derived.get(Loop, search)
     results: list[list[list[int]]] = [[] for _ in rows]
@@ -95,7 +95,7 @@ def search_traced(
 
 
 def _up_to_end(ids: Ids, end_id: int) -> list[int]:
-    """Cut ids behind their end."""
+    """Cut ids after their end id."""
     values: list[int] = ids.tolist()
     return values[: values.index(end_id) + 1] if end_id in values else values
 
@@ -107,7 +107,7 @@ def repeated(state: "DecodingState", times: int) -> "DecodingState":
 
 
 def reordered(state: "DecodingState", rows: Any) -> "DecodingState":
-    """Take the target's keys and values of these rows. Beams of one row share its memory, which stays."""
+    """Select the target's keys and values of these rows; beams of a row share its memory."""
     return with_target(state, lambda part: ops.take(part, rows, axis=0))
 
 

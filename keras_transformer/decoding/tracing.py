@@ -1,4 +1,4 @@
-"""Functions of a model, compiled by the Keras backend in use; objects that last as long as its variables."""
+"""Functions of a model, compiled by the Keras backend, and a cache of objects made from a model."""
 
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
@@ -15,9 +15,9 @@ Made = TypeVar("Made")
 
 
 class Derived:
-    """Objects made from one model's variables. All of them are dropped when the model has other variables.
+    """Cache of objects made from a model's variables, which is emptied when the model has other variables.
 
-    Each object handles new values of a variable itself; `enable_lora` and `quantize` replace variables.
+    The objects themselves handle new values of a variable; `enable_lora` and `quantize` replace variables.
     """
 
     def __init__(self, model: "TranslationModel") -> None:
@@ -26,7 +26,7 @@ class Derived:
         self._made: dict[Any, Any] = {}
 
     def get(self, make: Callable[..., Made], *arguments: Hashable) -> Made:
-        """Return make(model, *arguments), made once."""
+        """Return make(model, *arguments), which is called once."""
         weights = self._model.weights
         if [*map(id, weights)] != [*map(id, self._weights)]:
             self._made.clear()
@@ -37,7 +37,7 @@ class Derived:
         return self._made[key]
 
     def drop(self, make: Callable[..., Any], *arguments: Hashable) -> None:
-        """Free what `get` made."""
+        """Free an object that `get` made."""
         self._made.pop((make, *arguments), None)
 
 
@@ -45,15 +45,15 @@ def traced(model: "TranslationModel", function: Callable[..., Any], *ranks: int)
     """Compile a function of int32 tensors of these ranks; it reads the model's weights at every call.
 
     Rank 0 is a length. On TensorFlow one graph serves all shapes; JAX compiles each combination of shapes and
-    lengths; PyTorch runs the function as it is.
+    lengths; PyTorch runs the function eagerly.
 
     Args:
-        model: Whose layers the function calls.
-        function: Takes one tensor a rank; gives a structure of tensors.
-        ranks: Of its arguments.
+        model: Model whose layers the function calls.
+        function: Function of one tensor per rank that returns a structure of tensors.
+        ranks: Ranks of its arguments.
 
     Returns:
-        The same function of NumPy arrays and integers, giving NumPy arrays.
+        The same function of NumPy arrays and integers, which returns NumPy arrays.
     """
     backend = keras.backend.backend()
     compiled = {"tensorflow": _tensorflow, "jax": _jax}.get(backend, _eager)(model, function, ranks)

@@ -1,1 +1,1 @@
-"""How good a translation is: sacreBLEU's scores, and the comparison of two systems."""
+"""Evaluation of translations: sacreBLEU's scores, and the comparison of two systems."""

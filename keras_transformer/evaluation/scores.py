@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER as sacreBLEU computes them, with the signature that makes a figure comparable."""
+"""BLEU, chrF and TER as sacreBLEU computes them, with the signatures that make them comparable."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,22 +10,22 @@ from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest, Result
 
 Tokenization = Literal["13a", "intl", "zh", "char", "none"]
-# Written without spaces between words: to 13a a sentence would be a word or two.
+# Languages without spaces between words: the tokenization 13a would see one or two words in a sentence.
 UNSPACED: dict[str, Tokenization] = {
     "zh": "zh", "yue": "zh", "ja": "char", "th": "char", "lo": "char", "km": "char", "my": "char"
 }  # fmt: skip
-# sacreBLEU's own number of resamples, and the fewest that still say something about 95 %.
+# sacreBLEU's default number of resamples, and the smallest number that is useful for 95 %.
 RESAMPLES, FEWEST = 1000, 100
-# Resamples times sentences: sacreBLEU holds all of them at once, 72 bytes each for chrF.
+# Resamples times sentences: sacreBLEU holds all of them in memory, 72 bytes each for chrF.
 MAX_RESAMPLED = 10_000_000
 MAX_SENTENCES = MAX_RESAMPLED // FEWEST
 
 
 @dataclass(frozen=True)
 class Score:
-    """A metric's figure; `low` and `high` bound it with 95 % confidence, where sentences were resampled.
+    """Value of a metric, with the bounds of its 95 % confidence interval if sentences were resampled.
 
-    chrF is sacreBLEU's chrF2. More is better, but of TER, which counts edits, less.
+    chrF is sacreBLEU's chrF2. Higher is better, except for TER, which counts edits.
     """
 
     name: str
@@ -42,20 +42,20 @@ def score(
     tokenize: Tokenization = "13a",
     confidence: bool = True,
 ) -> list[Score]:
-    """Score translations with BLEU, chrF and TER, one reference each.
+    """Compute BLEU, chrF and TER of translations with one reference each.
 
     Args:
-        translations: the translations.
-        references: a reference for each.
-        lowercase: whether BLEU and chrF ignore case; TER always does.
+        translations: The translations.
+        references: A reference for each.
+        lowercase: Whether BLEU and chrF ignore case; TER always does.
         tokenize: sacreBLEU's tokenization for BLEU.
-        confidence: whether to bound the scores with 95 % confidence, by sacreBLEU's 1,000 seeded bootstrap
-            resamples. Over 10,000 sentences there are fewer, and the signature says how many; over 100,000
-            there are none.
+        confidence: Whether to compute 95 % confidence intervals from sacreBLEU's 1,000 seeded bootstrap
+            resamples. For more than 10,000 sentences there are fewer resamples, as the signature shows; for
+            more than 100,000 none.
 
     Raises:
-        TypeError: an argument is a single text.
-        ValueError: there are no sentences, or the numbers differ.
+        TypeError: If an argument is a single text.
+        ValueError: If there are no sentences, or their numbers differ.
     """
     check_pairs(translations, references)
     if confidence and resamples(len(references)):
@@ -69,7 +69,7 @@ def score(
 
 
 def bleu(translations: Sequence[str], references: Sequence[str], tokenize: Tokenization = "13a") -> float:
-    """Return BLEU alone, which is quick enough for a validation while training."""
+    """Compute BLEU alone, which is fast enough for validations during training."""
     check_pairs(translations, references)
     metric = BLEU(tokenize=tokenize, force=True)
     return limited("BLEU", metric.corpus_score(list(translations), [list(references)]).score)
@@ -83,7 +83,7 @@ def tokenization(language: str) -> Tokenization:
 def sentence_chrf(
     translations: Sequence[str], references: Sequence[str], lowercase: bool = False
 ) -> list[float]:
-    """Return the chrF of each sentence, which unlike BLEU suits a few words. Empty text has 0."""
+    """Compute the chrF of each sentence, which suits short text better than BLEU. Empty text has 0."""
     check_pairs(translations, references)
     metric = CHRF(lowercase=lowercase)
     return [
@@ -97,20 +97,21 @@ def metrics(lowercase: bool = False, tokenize: Tokenization = "13a") -> dict[str
     return {
         "BLEU": BLEU(lowercase=lowercase, tokenize=tokenize, force=True),  # no advice about tokenised text
         "chrF": CHRF(lowercase=lowercase),
-        "TER": TER(),  # by default, and so in what others publish, case does not matter to it
+        "TER": TER(),  # ignores case by default, and so in most publications
     }
 
 
 def resample(
     systems: Sequence[Sequence[str]], references: Sequence[str], lowercase: bool, tokenize: Tokenization
 ) -> Iterator[tuple[str, str, list[Result]]]:
-    """Resample each metric of each system by paired bootstrap; all systems see the same resamples.
+    """Resample each metric of each system by paired bootstrap; all systems get the same resamples.
 
-    Yields the name and the signature of each metric with its result for each system, whose p-values are
-    against the first.
+    sacreBLEU's PairedTest with one system is also its public interface for a confidence interval:
+    `corpus_score` computes the same numbers, but only in private attributes.
 
-    sacreBLEU's PairedTest with a single system is also its public way to a confidence interval:
-    `corpus_score` computes the same numbers, but hides them in private attributes.
+    Yields:
+        Name and signature of each metric, and its result for each system, with p-values against the first
+        system.
     """
     named = metrics(lowercase, tokenize)
     test = PairedTest(
@@ -126,7 +127,7 @@ def resample(
 
 
 def resamples(sentences: int) -> int:
-    """Return the number of resamples of so many sentences; 0 if too few of them would fit into memory."""
+    """Return the number of resamples for so many sentences; 0 if memory is too small for enough."""
     return min(RESAMPLES, MAX_RESAMPLED // sentences) if sentences <= MAX_SENTENCES else 0
 
 
@@ -136,7 +137,12 @@ def limited(name: str, value: float) -> float:
 
 
 def check_pairs(translations: Sequence[str], references: Sequence[str]) -> None:
-    """Refuse lists that sacreBLEU would silently cut to the shorter one, and empty ones."""
+    """Check that there are as many translations as references: sacreBLEU would silently use the shorter list.
+
+    Raises:
+        TypeError: If an argument is a single text.
+        ValueError: If the numbers differ, or are 0.
+    """
     if isinstance(translations, str) or isinstance(references, str):
         raise TypeError(
             "translations and references are lists of sentences; got a single text. Put it into a list."

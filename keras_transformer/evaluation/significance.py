@@ -1,4 +1,4 @@
-"""The comparison of two systems on the same sentences, with its significance."""
+"""Comparison of two systems on the same sentences, with its significance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from keras_transformer.evaluation.scores import (
 
 @dataclass(frozen=True)
 class Comparison:
-    """A metric of both systems, with the p-value of their difference."""
+    """Values of a metric for both systems, with the p-value of their difference."""
 
     name: str
     ours: float
@@ -33,17 +33,17 @@ def compare(
 ) -> list[Comparison]:
     """Compare two systems by BLEU, chrF and TER, with the p-value of sacreBLEU's seeded paired bootstrap.
 
-    The test has two sides: exchanging the systems leaves p as it is.
+    The test is two-sided: exchanging the systems does not change p.
 
     Args:
-        translations: our translations.
-        others: the other system's.
-        references: a reference for each.
-        lowercase: whether BLEU and chrF ignore case.
+        translations: Our translations.
+        others: Translations of the other system.
+        references: A reference for each.
+        lowercase: Whether BLEU and chrF ignore case.
         tokenize: sacreBLEU's tokenization for BLEU.
 
     Raises:
-        ValueError: the numbers of sentences differ, or there are too many to resample.
+        ValueError: If the numbers of sentences differ, or there are too many to resample.
     """
     check_pairs(translations, references)
     check_pairs(others, references)
@@ -55,7 +55,7 @@ def compare(
     compared = []
     for name, signature, results in resample([others, translations], references, lowercase, tokenize):
         other, ours = results
-        # Where nothing differs, sacreBLEU counts no resample beyond the difference of 0, and says p = 0.001.
+        # For equal scores sacreBLEU counts no resample beyond the difference of 0, and returns p = 0.001.
         p = 1.0 if ours.score == other.score or ours.p_value is None else ours.p_value
         our_score, other_score = (limited(name, system.score) for system in (ours, other))
         compared.append(Comparison(name, our_score, other_score, float(p), signature))

@@ -1,4 +1,4 @@
-"""A graph of ONNX nodes, in the order in which they run."""
+"""Builder of ONNX graphs, whose nodes run in the order in which they are added."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ Shape = list[str | int]
 
 
 class Graph:
-    """Inputs, weights, nodes and outputs; a value is known by its name.
+    """ONNX graph of inputs, weights, nodes and outputs, each identified by its name.
 
-    The weights stay outside the file's own structure until it is written: of large ones there is one copy.
+    The weights are stored separately until the file is written, so that large ones exist only once.
 
     Args:
-        name: the name of the graph.
+        name: Name of the graph.
     """
 
     def __init__(self, name: str) -> None:
@@ -38,7 +38,7 @@ class Graph:
         self._made: Counter[str] = Counter()
 
     def input(self, name: str, shape: Shape, kind: int = FLOAT) -> str:
-        """Add an input, and return its name. A size that is a text is dynamic."""
+        """Add an input, and return its name. A dimension that is a string is dynamic."""
         self._file.graph.input.append(helper.make_tensor_value_info(name, kind, shape))
         return name
 
@@ -50,7 +50,7 @@ class Graph:
         self._file.graph.output.append(helper.make_tensor_value_info(name, kind, shape))
 
     def weight(self, name: str, value: NDArray[Any] | np.generic) -> str:
-        """Add a constant, and return its name. A name that is there already keeps its value."""
+        """Add a constant, and return its name. A name that exists already keeps its value."""
         if name not in self._weights:
             self._weights[name] = value
         return name
@@ -60,14 +60,14 @@ class Graph:
         return self.weight(f"integers {values}", np.array(values))
 
     def node(self, operator: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: Any) -> Any:
-        """Add a node, and return the name of its output, or a list of names.
+        """Add a node, and return the name of its output, or a list of the names of its outputs.
 
         Args:
-            operator: the operator.
-            *inputs: names of its inputs; "" leaves one out.
-            domain: the operator's domain; "" is ONNX itself.
-            outputs: number of its outputs.
-            **attributes: its attributes.
+            operator: Name of the operator.
+            *inputs: Names of the inputs; "" omits an optional one.
+            domain: Domain of the operator; "" is ONNX itself.
+            outputs: Number of outputs.
+            **attributes: Attributes of the node.
         """
         self._made[operator] += 1
         name = f"{operator}_{self._made[operator]}"
@@ -85,11 +85,11 @@ class Graph:
         return b"".join(self.pieces())
 
     def _checked(self) -> onnx.ModelProto:
-        """Check the file, and return it without the values of its weights."""
+        """Check the model, and return it without the values of its weights."""
         kinds = {name: helper.np_dtype_to_tensor_dtype(value.dtype) for name, value in self._weights.items()}
         checked = onnx.ModelProto()
         checked.CopyFrom(self._file)
-        for name, value in self._weights.items():  # as inputs: the checker would copy them
+        for name, value in self._weights.items():  # declared as inputs, so that the checker copies no values
             checked.graph.input.append(helper.make_tensor_value_info(name, kinds[name], value.shape))
         onnx.checker.check_model(checked)
         written = onnx.ModelProto()

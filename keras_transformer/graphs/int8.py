@@ -1,4 +1,4 @@
-"""Products in int8, and the observation of activation ranges for them.
+"""Matrix products in int8, and the observation of activation ranges for them.
 
 D width, N columns, V vocabulary.
 """
@@ -17,15 +17,17 @@ LOWEST, HIGHEST = "lowest of ", "highest of "  # before the names of observed pr
 
 
 class Observed(Float32):
-    """Products in float32, with two outputs for each: the limits of the values that it multiplied."""
+    """Products in float32 with two more outputs each: minimum and maximum of the multiplied values."""
 
     suffix = ".observed"
 
     def product(self, graph: Graph, name: str, x: str, kernel: Array, bias: Array | None = None) -> str:
+        """Multiply x with a kernel, and output the range of x."""
         _observe(graph, name, x)
         return super().product(graph, name, x, kernel, bias)
 
     def transposed(self, graph: Graph, name: str, x: str, table: str, bias: Array | None) -> str:
+        """Multiply x with a transposed table, and output the range of x."""
         _observe(graph, name, x)
         return super().transposed(graph, name, x, table, bias)
 
@@ -36,17 +38,17 @@ def _observe(graph: Graph, name: str, x: str) -> None:
 
 
 class Range(NamedTuple):
-    """The limits of values to quantize; 0 is always inside, and always exact."""
+    """Range of values to quantize; it contains 0, which is represented exactly."""
 
     lowest: float = 0.0
     highest: float = 0.0
 
     def with_values(self, lowest: float, highest: float) -> "Range":
-        """Return a range that includes these values, too."""
+        """Return a range that contains these values too."""
         return Range(min(self.lowest, lowest), max(self.highest, highest))
 
     def step(self) -> np.float32:
-        """Return the distance between two of the 256 levels."""
+        """Return the distance between two adjacent ones of the 256 levels."""
         return np.float32((self.highest - self.lowest) / 255 or 1.0)
 
     def magnitude(self) -> float:
@@ -59,14 +61,14 @@ class Range(NamedTuple):
 
 
 class Int8:
-    """Products in int8: weights with a scale for each column, activations with one range chosen at export.
+    """Products in int8: weights with a scale per column, activations with one fixed range.
 
-    Cached keys and values are int8 as well: attention to many rows takes as long as reading them does. A
-    range does not follow the batch: a row is quantized alike whatever rows are beside it. The levels of
-    activations are unsigned, as signed ones are tens of times slower in ONNX Runtime.
+    Cached keys and values are int8 too, because attention to many rows is limited by reading them. A range
+    does not depend on the batch: a row is quantized the same way whatever rows are beside it. The levels of
+    activations are unsigned: ONNX Runtime is tens of times slower with signed ones.
 
     Args:
-        ranges: the range of each product, key and value, as it was observed.
+        ranges: The observed range of each product, key and value.
     """
 
     suffix = ".int8"
@@ -76,31 +78,37 @@ class Int8:
         self.ranges = ranges
 
     def product(self, graph: Graph, name: str, x: str, kernel: Array, bias: Array | None = None) -> str:
+        """Multiply x with a kernel (D, N) in int8."""
         quantised, scales = _quantised(kernel.T)
         weight = graph.weight(f"{name}.kernel", np.ascontiguousarray(quantised.T))
         return self._product(graph, name, x, weight, graph.weight(f"{name}.scales", scales), bias)
 
     def transposed(self, graph: Graph, name: str, x: str, table: str, bias: Array | None) -> str:
+        """Multiply x with a transposed table in int8."""
         turned = graph.node("Transpose", table, perm=[1, 0])
         return self._product(graph, name, x, turned, f"{table}.scales", bias)
 
     def table(self, graph: Graph, name: str, rows: Array) -> str:
+        """Add a table in int8, with a scale for each row."""
         quantised, scales = _quantised(rows)
         graph.weight(f"{name}.scales", scales)
         return graph.weight(name, quantised)
 
     def values(self, graph: Graph, table: str, operator: str, *where: str) -> str:
+        """Return rows of a table, dequantized."""
         chosen = graph.node("Cast", graph.node(operator, table, *where), to=FLOAT)
         scales = graph.node(operator, f"{table}.scales", *where)
         return graph.node("Mul", chosen, graph.node("Unsqueeze", scales, graph.integers(-1)))
 
     def cached(self, graph: Graph, parts: str, names: Sequence[str]) -> str:
+        """Quantize keys and values for the cache."""
         magnitudes = [self.ranges[name].magnitude() / 127 for name in names]
         steps = graph.weight("cache_steps", np.array(magnitudes, np.float32))
         zeros = graph.weight("cache_zeros", np.zeros(len(names), np.int8))
         return str(graph.node("QuantizeLinear", parts, steps, zeros, axis=0))
 
     def scales(self, graph: Graph, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+        """Return the inputs and attributes with which the attention operator dequantizes the cache."""
         steps = [
             graph.weight(f"{name}.step", np.array([self.ranges[name].magnitude() / 127], np.float32))
             for name in names
@@ -121,6 +129,6 @@ class Int8:
 
 
 def _quantised(rows: Array) -> tuple[NDArray[np.int8], Array]:
-    """(N, D) -> the levels (N, D), and the distance of two levels in each row (N,)."""
+    """Quantize rows (N, D) to int8 levels (N, D) with a step for each row (N,)."""
     steps = np.maximum(np.abs(rows).max(axis=1), np.finfo(np.float32).tiny) / 127
     return np.round(rows / steps[:, None]).astype(np.int8), steps.astype(np.float32)

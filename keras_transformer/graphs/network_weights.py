@@ -1,4 +1,4 @@
-"""A translation network as the graphs read it: its sizes as a plain record, its weights as arrays by name."""
+"""A translation network as input of the graphs: its sizes, and its weights as arrays by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class NetworkWeights:
-    """The sizes of a network, and `arrays`: its weights by name.
+    """Sizes of a network, and its weights by name.
 
     D width, I inner width, V ids of a side, P positions, N the index of a block:
 
@@ -32,17 +32,17 @@ class NetworkWeights:
         {encoder,decoder}/norm                                      with norm_first alone
 
     Args:
-        encoder_layers: blocks of the encoder.
-        decoder_layers: blocks of the decoder.
-        width: width of a vector.
-        num_heads: heads of each attention of the encoder.
-        decoder_heads: heads of each attention of the decoder.
-        target_vocabulary: ids of the target.
-        activation: the activation of the feed-forward networks, by its Keras name.
-        norm_first: pre-norm; otherwise post-norm.
-        epsilon: what layer normalization adds to the variance.
-        scale_embeddings: whether embeddings are multiplied by √width.
-        arrays: float32; a mapping may make each array when it is looked up.
+        encoder_layers: Number of encoder blocks.
+        decoder_layers: Number of decoder blocks.
+        width: Width of the vectors between the blocks.
+        num_heads: Number of attention heads of the encoder.
+        decoder_heads: Number of attention heads of the decoder.
+        target_vocabulary: Number of target ids.
+        activation: Name of the feed-forward networks' activation in Keras.
+        norm_first: Pre-norm if True, post-norm if False.
+        epsilon: Value that layer normalization adds to the variance.
+        scale_embeddings: Whether embeddings are multiplied by √width.
+        arrays: Weights in float32; the mapping may create each array at its lookup.
     """
 
     encoder_layers: int

@@ -1,6 +1,6 @@
-"""The bytes of an .onnx file, weight by weight: nothing as large as the model is made on the way.
+"""Serialization of .onnx files weight by weight, which needs no memory of the size of the model.
 
-The format is Protocol Buffers: a message is its fields, each of them here a tag, a length and the bytes.
+The format is Protocol Buffers: a message is a sequence of fields, each here a tag, a length and the bytes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-#: From a model down to the weights in the loops of its loops: the fields that are written one by one.
+#: The fields that are written one by one, from the model down to the weights in nested loops.
 _SPLIT_FIELDS: dict[type[Any], tuple[str, ...]] = {
     ModelProto: ("graph",),
     GraphProto: ("node", "initializer"),
@@ -19,7 +19,7 @@ _SPLIT_FIELDS: dict[type[Any], tuple[str, ...]] = {
 
 
 class _Weight:
-    """A variable or an array, whose values are read when they are written."""
+    """A variable or an array whose values are read when they are written."""
 
     def __init__(self, values: Any) -> None:
         self.values = values
@@ -36,8 +36,8 @@ def onnx_pieces(model: ModelProto, weights: Mapping[str, Any]) -> Iterator[bytes
     """Serialize a model piece by piece.
 
     Args:
-        model: the model; the constants that are weights have no values in it.
-        weights: their values by name, each read when its piece is taken.
+        model: The model; constants that are weights have no values in it.
+        weights: Their values by name, which are read lazily.
 
     Returns:
         The pieces of the file, in order.
@@ -67,7 +67,7 @@ def _field(number: int, pieces: list[bytes | _Weight]) -> Iterator[bytes | _Weig
 
 
 def _varint(number: int) -> bytes:
-    """Encode seven bits a byte, the lowest first; the eighth bit means that more follow."""
+    """Encode seven bits per byte, the lowest first; the eighth bit means that more bytes follow."""
     digits = bytearray()
     while number > 127:
         digits.append(number & 127 | 128)

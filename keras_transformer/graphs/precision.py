@@ -1,4 +1,4 @@
-"""The precisions of a graph: how it multiplies, and how it stores what attention reads again.
+"""Precisions of a graph: the type of its products, and of the keys and values in its cache.
 
 R rows, D width, N columns, V vocabulary.
 """
@@ -11,61 +11,72 @@ from keras_transformer.graphs.network_weights import Array
 
 
 class Products(Protocol):
-    """A precision, as the networks use it."""
+    """Interface of a precision.
 
-    suffix: str  # of the file's name, before .onnx
+    Attributes:
+        suffix: Part of the file's name before .onnx.
+        cache_kind: ONNX type of cached keys and values.
+    """
+
+    suffix: str
 
     def product(self, graph: Graph, name: str, x: str, kernel: Array, bias: Array | None = None) -> str:
-        """x (R, D) -> (R, N) through kernel (D, N). A product has the same `name` in every precision."""
+        """Multiply x (R, D) with a kernel (D, N) -> (R, N). `name` is the same in every precision."""
         ...
 
     def transposed(self, graph: Graph, name: str, x: str, table: str, bias: Array | None) -> str:
-        """x (R, D) -> (R, V): a product with a table (V, D) that is in the graph already, and a bias (V,)."""
+        """Multiply x (R, D) with a table (V, D) of the graph, transposed, and add a bias (V,) -> (R, V)."""
         ...
 
     def table(self, graph: Graph, name: str, rows: Array) -> str:
-        """Add a table of rows (V, D), in the graph once under this name."""
+        """Add a table of rows (V, D) under this name, unless the graph has it."""
         ...
 
     def values(self, graph: Graph, table: str, operator: str, *where: str) -> str:
-        """Return rows of a table in float32, chosen by an operator, Gather or Slice."""
+        """Return rows of a table in float32, chosen by an operator (Gather or Slice)."""
         ...
 
-    cache_kind: int  # the type of cached keys and values
+    cache_kind: int
 
     def cached(self, graph: Graph, parts: str, names: Sequence[str]) -> str:
-        """Return keys and values (2 L, ...) of these names in the type of the cache."""
+        """Convert keys and values (2 L, ...) with these names to the type of the cache."""
         ...
 
     def scales(self, graph: Graph, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-        """Return inputs and attributes by which the attention operator reads a cached key and value."""
+        """Return the inputs and attributes with which the attention operator reads a cached key and value."""
         ...
 
 
 class Float32:
-    """Products in float32, with the weights as they are."""
+    """Products in float32, with unchanged weights."""
 
     suffix = ""
     cache_kind = FLOAT
 
     def product(self, graph: Graph, name: str, x: str, kernel: Array, bias: Array | None = None) -> str:
+        """Multiply x with a kernel."""
         weights = [graph.weight(f"{name}.kernel", kernel)]
         if bias is not None:
             weights.append(graph.weight(f"{name}.bias", bias))
         return str(graph.node("Gemm", x, *weights))
 
     def transposed(self, graph: Graph, name: str, x: str, table: str, bias: Array | None) -> str:
+        """Multiply x with a transposed table."""
         product: str = graph.node("MatMul", x, graph.node("Transpose", table, perm=[1, 0]))
         return product if bias is None else graph.node("Add", product, graph.weight(f"{name}.bias", bias))
 
     def table(self, graph: Graph, name: str, rows: Array) -> str:
+        """Add a table."""
         return graph.weight(name, rows)
 
     def values(self, graph: Graph, table: str, operator: str, *where: str) -> str:
+        """Return rows of a table."""
         return graph.node(operator, table, *where)
 
     def cached(self, graph: Graph, parts: str, names: Sequence[str]) -> str:
+        """Return keys and values unchanged."""
         return parts
 
     def scales(self, graph: Graph, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+        """Return no inputs and no attributes."""
         return [], {}

@@ -1,12 +1,13 @@
-"""The encoder and the decoder, for a scheduler that keeps many sentences going at once.
+"""ONNX graphs of encoder and decoder for a scheduler that decodes many sentences at once.
 
-The encoder takes sentences of one length: nothing is padded, so a row knows nothing of its neighbours. It
-gives the keys and values that the decoder's cross-attention looks at. The decoder takes one token of each
-row, each row at a position of its own, and writes the caches in place: what goes in and what comes out of
-them is to be bound to the same buffer. A third graph, without weights, picks from the decoder's
-log-probabilities what a beam chooses from. All are made for ONNX Runtime and use its operators.
+The encoder takes sentences of equal length: without padding, a row cannot depend on other rows. It returns
+the keys and values for the decoder's cross-attention. The decoder takes one token of each row, each row at
+its own position, and writes its caches in place: bind the input and the output of a cache to the same buffer.
+A third graph, without weights, selects the candidates of a beam from the decoder's log-probabilities. The
+graphs use ONNX Runtime's own attention operators.
 
-B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, V vocabulary.
+B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, V vocabulary, R rows of
+a matrix.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,8 +20,8 @@ from keras_transformer.graphs.precision import Products
 
 ACTIVATIONS = ("relu", "gelu", "silu")
 EMBEDDING, POSITIONS, OUTPUT = "embedding", "positions", "output"
-WRITTEN = "_written"  # behind the name of a cache, as it comes out
-BLOCK = 64  # logits that are searched together
+WRITTEN = "_written"  # suffix of the name of a cache as an output
+BLOCK = 64  # number of logits that are searched together
 
 #: The names of products in a graph, and in the ranges of its calibration.
 _PRODUCTS = {
@@ -31,11 +32,11 @@ _PRODUCTS = {
     "feed_forward/inner": "inner",
     "feed_forward/outer": "outer",
 }
-_NORMS = "translation_model"  # before the names of normalization weights in a graph
+_NORMS = "translation_model"  # prefix of the names of normalization weights in a graph
 
 
 def refusal(activation: str, width: int, *num_heads: int) -> str | None:
-    """Return why there are no graphs of such a network, or None if there are."""
+    """Return the reason why such a network has no graphs, or None if it has them."""
     if activation not in ACTIVATIONS:
         return (
             f"the ONNX graphs have the activations {', '.join(ACTIVATIONS)}; this network has {activation!r}."
@@ -50,9 +51,10 @@ def refusal(activation: str, width: int, *num_heads: int) -> str | None:
 
 
 def encoder(network: NetworkWeights, products: Products) -> Graph:
-    """source (B, S) -> memory (2 L, B, H, S, K): the key and the value of each of the decoder's layers.
+    """Build the encoder: source (B, S) -> memory (2 L, B, H, S, K), last (2 L, B, 1, D).
 
-    The last source token's are also apart, in float32 and with the heads together: last (2 L, B, 1, D).
+    The memory is the keys and values of each decoder layer. `last` repeats those of the last source token, in
+    float32 and with the heads joined.
     """
     graph, heads, width, arrays = Graph("encoder"), network.num_heads, network.width, network.arrays
     source = graph.input("source", ["batch", "source"], INT32)
@@ -95,11 +97,12 @@ def encoder(network: NetworkWeights, products: Products) -> Graph:
 
 
 def decoder(network: NetworkWeights, products: Products) -> Graph:
-    """token (B, 1) at position (B,) -> next (B, 1), its log_prob (B, 1), and the log_probs of all (B, V).
+    """Build the decoder: token (B, 1) at position (B,) -> next (B, 1), log_prob (B, 1), log_probs (B, V).
 
-    The caches go in as {cache,memory}_{key,value}_LAYER and come out, a position longer, with _written behind
-    the name. Attention to the memory uses the operator that attends to the cache: at every step it writes
-    the last source token, last_{key,value}_LAYER at memory_position (B,), where it stands already.
+    The inputs of the caches are {cache,memory}_{key,value}_LAYER; the outputs are one position longer and
+    have the suffix _written. Attention to the memory uses the same operator as attention to the cache, which
+    writes one position at every step: it writes the last source token, last_{key,value}_LAYER at
+    memory_position (B,), over itself.
     """
     graph, heads, width, arrays = Graph("decoder"), network.decoder_heads, network.width, network.arrays
     token = graph.input("token", ["batch", 1], INT32)
@@ -148,7 +151,7 @@ def decoder(network: NetworkWeights, products: Products) -> Graph:
     highest = _highest(graph, logits)
     graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
     log_probs = _log_probs(graph, logits, vocabulary)
-    index = graph.node("Unsqueeze", highest, graph.integers(2))  # another search would read all again
+    index = graph.node("Unsqueeze", highest, graph.integers(2))  # a second maximum would read them all again
     graph.output("log_prob", graph.node("GatherND", log_probs, index, batch_dims=1), ["batch", 1])
     graph.output("log_probs", log_probs, ["batch", vocabulary])
     for name, (value, shape) in written.items():
@@ -157,10 +160,10 @@ def decoder(network: NetworkWeights, products: Products) -> Graph:
 
 
 def candidates(vocabulary: int) -> Graph:
-    """log_probs (B, V) -> the `count` highest (B, count), the highest first, and whose tokens they are.
+    """Build the selection of candidates: log_probs (B, V) -> highest and tokens (B, count).
 
-    The highest of all are in the blocks with the highest maxima: 44 µs instead of 97 µs for 8 of
-    32 × 8,000. Of equal ones the first wins, as in one search.
+    The highest values of all are in the blocks with the highest maxima; this takes 44 µs instead of 97 µs for
+    8 of 32 × 8,000. Of equal values the first wins, as in a search over all of them.
     """
     graph = Graph("candidates")
     log_probs = graph.input("log_probs", ["batch", vocabulary])
@@ -186,7 +189,7 @@ def candidates(vocabulary: int) -> Graph:
 
 
 def _logits(graph: Graph, products: Products, arrays: Mapping[str, Array], x: str) -> str:
-    """(B, D) -> (B, V, padded)."""
+    """Project (B, D) to logits (B, V, padded)."""
     table = EMBEDDING
     if f"{OUTPUT}/embeddings" in arrays:
         table = OUTPUT
@@ -200,16 +203,16 @@ def _cache_names(kind: str, index: int) -> list[str]:
 
 
 class _Stack:
-    """The residual stream x (R, D) through a stack of blocks, whose weights are named as in NetworkWeights.
+    """Residual stream x (R, D) through a stack of blocks, whose weights have the names in NetworkWeights.
 
-    Additions and normalizations are nodes of their own: fused, they take ONNX Runtime eight times as long.
+    Additions and normalizations are separate nodes: fused, they take eight times as long in ONNX Runtime.
     """
 
     def __init__(self, graph: Graph, products: Products, network: NetworkWeights, name: str, x: str) -> None:
         self.graph, self.products, self.network, self.name, self.x = graph, products, network, name, x
 
     def through(self, index: int, norm: str, sublayer: Callable[[int, str], str]) -> None:
-        """Add a sublayer of block `index` inside its residual, with the normalization before or behind it."""
+        """Add a sublayer of block `index` inside its residual, with the normalization before or after it."""
         norm = f"{self.name}/block_{index}/{norm}"
         if self.network.norm_first:
             self.x = self.graph.node("Add", self.x, sublayer(index, self._normal(norm)))
@@ -222,13 +225,13 @@ class _Stack:
         return self._normal(f"{self.name}/norm") if self.network.norm_first else self.x
 
     def dense(self, index: int, layer: str, x: str) -> str:
-        """(R, D) -> (R, N) through a dense layer of block `index`."""
+        """Apply a dense layer of block `index`: (R, D) -> (R, N)."""
         name, arrays = f"{self.name}/block_{index}/{layer}", self.network.arrays
         product = f"{self.name}.{index}.{_PRODUCTS[layer]}"
         return self.products.product(self.graph, product, x, arrays[f"{name}/kernel"], arrays[f"{name}/bias"])
 
     def feed_forward(self, index: int, x: str) -> str:
-        """(R, D) -> (R, D)."""
+        """Apply the feed-forward network of block `index`: (R, D) -> (R, D)."""
         x = self.dense(index, "feed_forward/inner", x)
         return self.dense(index, "feed_forward/outer", _active(self.graph, self.network.activation, x))
 
@@ -250,7 +253,7 @@ def _active(graph: Graph, activation: str, x: str) -> str:
 
 
 def _embedded(graph: Graph, products: Products, network: NetworkWeights, ids: str, positions: str) -> str:
-    """Return the vectors of ids, with those of their positions added."""
+    """Return the vectors of ids plus those of their positions."""
     vectors = products.values(graph, EMBEDDING, "Gather", ids)
     if network.scale_embeddings:
         vectors = graph.node("Mul", vectors, graph.weight("scale", np.float32(network.width**0.5)))
@@ -259,12 +262,15 @@ def _embedded(graph: Graph, products: Products, network: NetworkWeights, ids: st
 
 
 def _whole_blocks(rows: Array) -> Array:
-    """Pad with copies of the first row: a copy behind it is never the first of the highest."""
+    """Pad with copies of the first row: a copy is never the first index of the highest logit."""
     return np.concatenate([rows, np.repeat(rows[:1], -len(rows) % BLOCK, axis=0)])
 
 
 def _highest(graph: Graph, logits: str) -> str:
-    """(B, V) -> (B, 1): the first index of the highest. ArgMax without blocks takes ten times as long."""
+    """Find the first index of the highest logit, (B, V) -> (B, 1).
+
+    ArgMax without blocks takes ten times as long.
+    """
     blocks = graph.node("Reshape", logits, graph.integers(0, -1, BLOCK))
     highest = graph.node("ReduceMax", blocks, graph.integers(2), keepdims=0)
     block = graph.node("ArgMax", highest, axis=1)
@@ -273,7 +279,7 @@ def _highest(graph: Graph, logits: str) -> str:
 
 
 def _log_probs(graph: Graph, logits: str, vocabulary: int) -> str:
-    """(B, V, padded) -> (B, V)."""
+    """Compute the log-probabilities (B, V) of padded logits."""
     if vocabulary % BLOCK:
         logits = graph.node("Slice", logits, *map(graph.integers, (0, vocabulary, 1)))
     return str(graph.node("LogSoftmax", logits, axis=1))

@@ -1,1 +1,1 @@
-"""Hosted decoding over a backend's encoder and step: requests, the running batch, greedy and beam search."""
+"""Hosted decoding with a backend's encoder and step: requests, the running batch, greedy and beam search."""

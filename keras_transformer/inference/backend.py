@@ -1,4 +1,4 @@
-"""What a batch needs of a runtime: rows that are decoded together, each at a position of its own.
+"""The interface between a batch and a runtime: rows decoded together, each at its own position.
 
 B rows, N candidates of a row, V vocabulary.
 """
@@ -11,39 +11,56 @@ from numpy.typing import NDArray
 
 Ids = NDArray[np.int32]
 Floats = NDArray[np.float32]
-Encoded = Sequence[Any]  # arrays as the backend's encoder gives them; axis 1 counts the sentences
+Encoded = Sequence[Any]  # arrays that the backend's encoder returns; axis 1 is the sentence
 
 
 class Candidates(NamedTuple):
-    """What a beam chooses from, in every row. The next step may overwrite the log-probabilities."""
+    """Candidates for the next token of every row, from which a beam search chooses.
 
-    log_probs: Floats  # (B, V)
-    highest: Floats  # (B, N): the N highest of these, the highest first
-    tokens: NDArray[np.int64]  # (B, N): whose they are
+    The next step may overwrite the log-probabilities.
+
+    Attributes:
+        log_probs: Log-probability of every token (B, V).
+        highest: The N highest log-probabilities of each row, in descending order (B, N).
+        tokens: The tokens that have them (B, N).
+    """
+
+    log_probs: Floats
+    highest: Floats
+    tokens: NDArray[np.int64]
 
 
 class StepResult(NamedTuple):
-    """The result of one step. The arrays are views that the next step may overwrite."""
+    """Result of one step. The arrays are views that the next step may overwrite.
+
+    Attributes:
+        tokens: The likeliest token of each row (B,).
+        log_probs: Their log-probabilities (B,).
+    """
 
     tokens: Ids  # (B,): the likeliest token of each row
     log_probs: Floats  # (B,)
 
 
 class Backend(Protocol):
-    """Rows 0 to B - 1 of a runtime, in the order of their admission.
+    """Runtime that holds rows 0 to B - 1 in the order of their admission.
 
-    A call that raises has changed nothing.
+    A call that raises an exception leaves the rows unchanged.
+
+    Attributes:
+        slots: Maximum of B.
+        has_candidates: Whether it returns candidates; otherwise it decodes greedily, and without prefixes.
     """
 
-    slots: int  # the maximum of B
-    has_candidates: bool  # otherwise it decodes greedily, and without prefixes
+    slots: int
+    has_candidates: bool
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
         """Encode sources of one length, each with its end id."""
         ...
 
     def admit(self, encoded: Encoded, copies: int = 1) -> None:
-        """Add `copies` rows for each encoded sentence behind the rows that are there."""
+        """Append `copies` rows for each encoded sentence."""
         ...
 
     def step(self) -> StepResult:
@@ -51,17 +68,23 @@ class Backend(Protocol):
         ...
 
     def step_alone(self, row: int) -> StepResult:
-        """Decode the next token of one row (B = 1), while the others stand still."""
+        """Decode the next token of one row (B = 1); the others do not change."""
         ...
 
     def candidates(self, count: int) -> Candidates:
-        """Return what each row can continue with after the last step: its `count` likeliest tokens."""
+        """Return the candidates of each row after the last step: its `count` likeliest tokens."""
         ...
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
-        """Let each of `rows` go on from the state of its parent, with this token as its last one."""
+        """Give each of `rows` the state of its parent row, and set its last token.
+
+        Args:
+            rows: Indices of the rows.
+            parents: Index of the row whose state each of them continues.
+            tokens: The last token of each of them.
+        """
         ...
 
     def retire(self, row: int) -> None:
-        """Drop a row. The last row takes its number."""
+        """Remove a row. The last row takes its index."""
         ...

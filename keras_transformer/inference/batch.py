@@ -1,4 +1,4 @@
-"""Continuous batching, without threads or a clock: requests join, take a step together, and leave."""
+"""Continuous batching without threads or a clock: requests join, take steps together, and leave."""
 
 import logging
 import math
@@ -20,16 +20,22 @@ NOT_FINITE = "the model returned a log-probability that is not finite"
 
 
 class Turn(NamedTuple):
-    """What a step changed."""
+    """Result of one step of a batch.
+
+    Attributes:
+        advanced: Requests that have one more token.
+        ended: Requests that have left the batch.
+        rows: Number of decoded rows.
+    """
 
     advanced: list[Request]
     ended: list[Request]
-    rows: int  # that were decoded
+    rows: int
 
 
 @dataclass(eq=False)
 class _Member:
-    """A request in the batch, its search, and its rows of the backend."""
+    """A request in the batch with its search strategy and the indices of its rows."""
 
     request: Request
     strategy: Strategy
@@ -37,13 +43,13 @@ class _Member:
 
 
 class Batch:
-    """The requests that are being decoded, each in as many rows as its beam is wide.
+    """Requests that are decoded together, each in as many rows as its beam is wide.
 
     Attributes:
-        backend: the runtime that decodes the rows.
-        end_id: the token that ends a sentence.
-        members: the requests, with their searches and rows.
-        free: rows that new requests can take.
+        backend: The runtime that decodes the rows.
+        end_id: Id of the token that ends a sentence.
+        members: The requests, with their search strategies and rows.
+        free: Number of rows for new requests.
     """
 
     def __init__(self, backend: Backend, end_id: int) -> None:
@@ -52,17 +58,17 @@ class Batch:
         self.members: list[_Member] = []
         self.free = backend.slots
         self._owners: list[_Member] = []  # of each row
-        self._choosing: list[_Member] = []  # whose searches need candidates
-        self._ended: list[Request] = []  # that no turn has returned yet
+        self._choosing: list[_Member] = []  # members whose searches need candidates
+        self._ended: list[Request] = []  # not yet returned by a turn
 
     def __len__(self) -> int:
         return len(self.members)
 
     def admit(self, requests: Iterable[Request]) -> list[Request]:
-        """Encode requests and add them; those of one length and beam are encoded together.
+        """Encode requests and add them to the batch; those of equal length and beam are encoded together.
 
         Returns:
-            The requests whose encoding failed, with the reason.
+            The requests whose encoding failed, with the error.
         """
         alike: dict[tuple[int, int], list[Request]] = {}
         for request in requests:
@@ -75,7 +81,7 @@ class Batch:
                 self.place(group, self.backend.encode([request.source for request in group]))
             except Exception as error:
                 _logger.warning("encoding %d sentences failed: %s", len(group), error)
-                if len(group) > 1:  # one of them may be at fault: the others must not suffer
+                if len(group) > 1:  # one may be the cause: encode each alone, so that the others succeed
                     groups += [[request] for request in reversed(group)]
                 else:
                     group[0].error, group[0].end = str(error), End.FAILED
@@ -83,7 +89,7 @@ class Batch:
         return failed
 
     def place(self, requests: Sequence[Request], encoded: Encoded) -> None:
-        """Add requests of one beam width that are encoded already."""
+        """Add requests of one beam width that are already encoded."""
         self.backend.admit(encoded, requests[0].beam)
         for request in requests:
             guided = request.prefix or request.no_repeat_ngram
@@ -97,7 +103,7 @@ class Batch:
             self.free -= request.beam
 
     def step(self, now: float) -> Turn:
-        """Drop the requests that are lost, and decode the next token of all others."""
+        """Remove the requests that are cancelled or expired, and decode the next token of all others."""
         for member in self.members:
             member.request.end = member.request.lost(now)
         self._retire()
@@ -120,7 +126,7 @@ class Batch:
         return Turn(advanced, ended, rows)
 
     def leave(self, end: End) -> list[Request]:
-        """End all requests without a further call of the backend, which may be broken."""
+        """End all requests without another call of the backend, which may be broken."""
         requests = [member.request for member in self.members]
         for request in requests:
             request.end = end
@@ -130,7 +136,7 @@ class Batch:
         return requests
 
     def _decode(self) -> Choices:
-        """Decode the next token of every row: of all together, or one by one where that fails."""
+        """Decode the next token of all rows together; if that fails, of each row alone."""
         try:
             tokens, log_probs = self.backend.step()
         except Exception as error:
@@ -148,7 +154,7 @@ class Batch:
         return Choices(tokens.tolist(), log_probs.tolist(), continuations)
 
     def _decode_alone(self, row: int) -> StepResult:
-        """Decode the next token of one row; where that fails, its log-probability is not a number."""
+        """Decode the next token of one row; if that fails, its log-probability is NaN."""
         try:
             step = self.backend.step_alone(row)
         except Exception as error:
@@ -170,7 +176,7 @@ class Batch:
                 self._ended.append(member.request)
 
     def _drop(self, row: int) -> None:
-        """Retire a row; the last row takes its number."""
+        """Remove a row; the last row takes its index."""
         self.backend.retire(row)
         last = len(self._owners) - 1
         mover = self._owners[row] = self._owners[last]

@@ -1,6 +1,6 @@
-"""Beam search: the best few partial answers of a source are extended, and the best few finished ones kept.
+"""Beam search: extend the best partial answers of a source, and keep the best finished ones.
 
-It is the search of keras_transformer.decoding.beam. W width of the beam, N candidates of a row.
+The algorithm is that of keras_transformer.decoding.beam. W width of the beam, N candidates of a row.
 """
 
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ from keras_transformer.inference.strategy import Choices, Continuations, Move
 
 
 class _Partial(NamedTuple):
-    """An answer up to one of its tokens; what is before it is shared with other answers."""
+    """Answer up to one of its tokens, which shares the tokens before it with other answers."""
 
     score: float  # sum of the log-probabilities
     before: "_Partial | None"
-    beam: int  # which of the W partial answers it extends
+    beam: int  # index of the partial answer, 0 to W - 1, that it extends
     token: int
     log_prob: float
 
 
 class BeamSearch:
-    """W rows of one request."""
+    """Beam search of one request in W rows."""
 
     def __init__(self, request: Request, end_id: int) -> None:
         self.request = request
@@ -42,7 +42,11 @@ class BeamSearch:
         return [partial.score if partial else 0.0 for partial in self._alive]
 
     def advance(self, choices: Choices, rows: list[int]) -> Sequence[Move]:
-        """Extend the partial answers by one token, and keep the best."""
+        """Extend the partial answers by one token, and keep the best.
+
+        Raises:
+            TypeError: If the backend returns no candidates.
+        """
         if choices.continuations is None:
             raise TypeError("a beam needs a backend that returns candidates.")
         alive = self._extended(choices.continuations, rows)
@@ -106,10 +110,7 @@ class BeamSearch:
         return (log_probs + score).tolist(), tokens, log_probs.tolist()
 
     def _moves(self, alive: list[_Partial], rows: list[int]) -> list[Move]:
-        """Give each partial answer a row, that of its parent if no better one has it, and return the moves.
-
-        Rows without a partial answer of their own are padding: they go on, and nothing reads them.
-        """
+        """Assign a row to each partial answer, its parent's if no better one has it; return the moves."""
         free = dict(enumerate(rows))
         own = [free.pop(partial.beam, None) for partial in alive]
         spare = iter(free.values())

@@ -12,7 +12,7 @@ from keras_transformer.inference.strategy import Choices, Move
 
 @dataclass(frozen=True, eq=False)
 class GreedySearch:
-    """One row. Its tokens grow with every step, so that they can be streamed."""
+    """Greedy search of one request in one row, whose tokens grow with every step and can be streamed."""
 
     request: Request
     end_id: int

@@ -1,4 +1,4 @@
-"""Decoding of many sources at once: where one ends, the next one begins."""
+"""Decoding of many sources at once: the next source takes the row of one that has ended."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,26 +13,26 @@ from keras_transformer.inference.request import End, Request
 from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 
 SLOTS = 64  # rows of a worker; more are no faster
-ENCODED_TOKENS = 384  # source tokens encoded at once; the results of more leave the processor's cache
+ENCODED_TOKENS = 384  # source tokens encoded at once; the results of more do not fit the processor's cache
 
 Rows = Sequence[Sequence[int]]
 Sizes = tuple[int, int, int]  # slots, longest source, longest answer
-#: Creates the backend of one worker for such sizes.
+#: Creates the backend of a worker for these sizes.
 MakeBackend = Callable[[int, int, int], Backend]
 
 
 class Decoder:
-    """Decodes rows of source ids, each with the result that it has alone.
+    """Decoder of rows of source ids. The answers to a row do not depend on the other rows.
 
-    A worker leaves its backend to the next call that it is large enough for.
+    A worker keeps its backend for later calls that need no larger one.
 
     Args:
-        make_backend: creates the backend of a worker for the sizes that it needs.
-        end_id: the token that ends a sentence.
-        max_length: the longest answer, in tokens.
-        workers: threads that decode at the same time, each with a backend of its own.
-        slots: rows that a worker decodes together.
-        limit: the longest answer to a source, as far as max_length allows.
+        make_backend: Creates the backend of a worker for the sizes that it needs.
+        end_id: Id of the token that ends a sentence.
+        max_length: Largest number of tokens of an answer.
+        workers: Number of threads that decode at the same time, each with its own backend.
+        slots: Number of rows that a worker decodes together.
+        limit: Largest number of tokens of the answer to a source; max_length applies as well.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class Decoder:
         """Return the answers to each row of source ids, best first.
 
         Args:
-            rows: source ids, each with its end id. A row of nothing else has no answer.
-            beam: the width of the search; 1 is greedy.
-            length_penalty: scores are divided by the length of the answer to this power.
-            prefixes: ids that the answer to each row begins with.
+            rows: Source ids, each with its end id. A row with nothing else has no answer.
+            beam: Width of the search; 1 is greedy decoding.
+            length_penalty: Exponent of the length by which scores are divided.
+            prefixes: For each row, the ids with which its answer begins.
 
         Raises:
-            DecodingError: a row that the backend could not decode.
+            DecodingError: If the backend could not decode a row.
         """
         requests = [
             Request(
@@ -80,7 +80,7 @@ class Decoder:
         return [request.answers for request in requests]
 
     def translate_ids(self, rows: Rows) -> list[Answer]:
-        """Return the greedy answer to each row of source ids, each with its end id."""
+        """Return the greedy answer to each row of source ids, with its end id."""
         return [answers[0] if answers else Answer([], 0.0) for answers in self.search(rows)]
 
     def _decode(self, requests: list[Request], stop: threading.Event) -> None:

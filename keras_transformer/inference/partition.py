@@ -1,4 +1,4 @@
-"""Requests divided among workers."""
+"""Division of requests among worker threads."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -11,15 +11,15 @@ Work = Callable[[list[Request], threading.Event], None]
 
 
 def run_partitioned(work: Work, requests: Sequence[Request], workers: int) -> None:
-    """Run `work` on a share of the requests in each worker; a single share runs in the calling thread.
+    """Run `work` on a part of the requests in each worker; a single part runs in the calling thread.
 
     Args:
-        work: decodes one share.
-        requests: longest source first, so that short ones end the work.
-        workers: the maximum of shares.
+        work: Decodes one part.
+        requests: Requests, longest source first, so that the last ones to be decoded are short.
+        workers: Largest number of parts.
 
     Raises:
-        Exception: what a worker raised. The others stop within a step.
+        Exception: The first error of a worker. The other workers stop within one step.
     """
     shares = [[*requests[first::workers]] for first in range(min(workers, len(requests)))]
     stop = threading.Event()

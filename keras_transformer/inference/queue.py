@@ -1,4 +1,4 @@
-"""The queue in which requests wait for a row of the batch."""
+"""The queue of requests that wait for a row of the batch."""
 
 import heapq
 from collections import Counter
@@ -6,41 +6,48 @@ from itertools import count
 
 from keras_transformer.inference.request import Request
 
-NEAR = 128  # requests near the head among which others of the same length are looked for
-SLACK = 64  # discarded requests that may stay in the heap
+NEAR = 128  # number of requests at the head that are searched for others of the same length
+SLACK = 64  # number of discarded requests that may stay in the heap
 
 
 class QueueFullError(RuntimeError):
-    """The queue is full, or too long for the deadline of a request."""
+    """Error of a request for which the queue has no room, or which would not end before its deadline.
+
+    Args:
+        message: The error text.
+        wait: Seconds that the request would have waited.
+    """
 
     def __init__(self, message: str, wait: float = 0.0) -> None:
         super().__init__(message)
-        self.wait = wait  # seconds that the request would have waited
+        self.wait = wait
 
 
 class Queue:
-    """Requests by priority, then by age; those of one length may be taken together. Not thread-safe.
+    """Queue of requests by priority, then by age. Requests of equal length may be taken together.
+
+    It is not thread-safe.
 
     Attributes:
-        waiting: the requests in the queue.
+        waiting: The requests in the queue.
     """
 
     def __init__(self, max_requests: int) -> None:
         self.max_requests = max_requests
         self.waiting: set[Request] = set()
         self._heap: list[tuple[int, int, Request]] = []  # may hold requests that were discarded
-        self._rows: Counter[int] = Counter()  # of the requests of each priority
+        self._rows: Counter[int] = Counter()  # number of rows by priority
         self._numbers = count()
 
     def ahead_of(self, priority: int) -> int:
-        """Return how many rows the waiting requests have that go before a new one of this priority."""
+        """Return the number of rows of the waiting requests that come before a new one of this priority."""
         return sum(rows for other, rows in self._rows.items() if other >= priority)
 
     def overflow(self, wait: float = 0.0) -> QueueFullError:
         """Return the error of a full queue.
 
         Args:
-            wait: seconds that a request would have waited.
+            wait: Seconds that a request would have waited.
         """
         waiting = f"{len(self.waiting):,} requests are waiting; the limit is {self.max_requests:,}"
         return QueueFullError(f"{waiting}. Repeat the request later.", wait)
@@ -49,7 +56,7 @@ class Queue:
         """Add all requests, or none of them.
 
         Raises:
-            QueueFullError: there is not room for all.
+            QueueFullError: If there is not enough room for all.
         """
         if len(self.waiting) + len(requests) > self.max_requests:
             raise self.overflow()
@@ -61,12 +68,14 @@ class Queue:
     def take(self, max_rows: int, max_tokens: int, now: float) -> tuple[list[Request], list[Request]]:
         """Remove and return the most urgent requests, each with others of its length and beam.
 
-        A beam that is too wide for the rows that are free keeps back those behind it, until it has them.
+        A beam that is wider than the number of free rows holds back the requests after it until it has enough
+        rows.
 
         Args:
-            max_rows: rows that the requests may have in all.
-            max_tokens: source tokens that they may have in all; the first request may have more.
-            now: the time, by the clock of the deadlines.
+            max_rows: Largest number of rows of all these requests.
+            max_tokens: Largest number of source tokens of all these requests; the first request may have
+                more.
+            now: Current time of the clock that deadlines refer to.
 
         Returns:
             The requests to decode, and those that are cancelled or expired, with their ends.
@@ -98,7 +107,7 @@ class Queue:
         return chosen, lost
 
     def clear(self) -> list[Request]:
-        """Remove and return all requests, in no order."""
+        """Remove and return all requests, in any order."""
         requests = list(self.waiting)
         self._heap.clear()
         self.waiting.clear()
@@ -106,7 +115,7 @@ class Queue:
         return requests
 
     def discard(self, request: Request) -> bool:
-        """Remove a request wherever it stands, and return whether it was waiting."""
+        """Remove a request from any position, and return whether it was waiting."""
         if request not in self.waiting:
             return False
         self.waiting.remove(request)

@@ -1,4 +1,4 @@
-"""One sentence on its way through a batch."""
+"""A source sentence on its way through a batch."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,10 +8,10 @@ from keras_transformer.inference.answer import Answer
 
 
 class End(Enum):
-    """How a request ended."""
+    """Reason why a request ended."""
 
     STOP = "the end token was chosen"
-    LENGTH = "the answer has all the tokens that it may have"
+    LENGTH = "the answer has reached its largest length"
     CANCELLED = "the caller no longer waits"
     EXPIRED = "the deadline passed"
     FAILED = "encoding or a step failed"
@@ -20,16 +20,16 @@ class End(Enum):
 
 @dataclass(eq=False)
 class Request:
-    """A source to decode, its options, and its answer as it grows.
+    """A source to decode, its options, and its growing answer.
 
-    With a beam, `tokens` and `log_probs` stay empty until the search is over. The callbacks run in the
-    thread that steps the batch. All times are those of the engine's clock.
+    With a beam, `tokens` and `log_probs` stay empty until the search is over. The callbacks run in the thread
+    that steps the batch. All times are those of the engine's clock.
     """
 
     source: Sequence[int]  # with its end id
     max_tokens: int
-    priority: int = 0  # higher goes first, then first come, first served
-    deadline: float | None = None  # no work starts after it
+    priority: int = 0  # higher first, then in order of arrival
+    deadline: float | None = None  # time after which no work starts
     on_token: Callable[["Request"], None] | None = None
     on_end: Callable[["Request"], None] | None = None
     beam: int = 1  # rows of the batch; 1 is greedy
@@ -40,14 +40,14 @@ class Request:
     log_probs: list[float] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)  # best first, once the request has ended
     end: End | None = None
-    error: str = ""  # why it failed
+    error: str = ""  # of a request that failed
     cancelled: bool = False
     submitted_at: float = 0.0
     admitted_at: float | None = None
     first_token_at: float | None = None
 
     def lost(self, now: float) -> End | None:
-        """Return why no more work should be done for this request, if so."""
+        """Return the reason why no more work should be done for this request, or None."""
         if self.cancelled:
             return End.CANCELLED
         return End.EXPIRED if self.deadline is not None and now >= self.deadline else None

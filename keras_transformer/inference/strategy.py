@@ -1,4 +1,4 @@
-"""A strategy takes the results of each step, and decides how the rows of its request go on."""
+"""The interface of a search strategy, which decides after each step how the rows of its request continue."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, Self
@@ -25,7 +25,7 @@ class Continuations(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """The results of one step for all rows of a batch."""
+    """Results of one step for all rows of a batch."""
 
     tokens: list[int]
     log_probs: list[float]
@@ -33,31 +33,35 @@ class Choices(NamedTuple):
 
 
 class Move(NamedTuple):
-    """How a row goes on if not with its own likeliest token."""
+    """Continuation of a row with another state or token than its own likeliest one.
+
+    Attributes:
+        row: Index of the row.
+        parent: Index of the row whose state it continues.
+        token: Its last token.
+    """
 
     row: int
-    parent: int  # the row whose state it goes on from
+    parent: int
     token: int
 
 
 class Strategy(Protocol):
-    """The search for the answers of one request, which has `request.beam` rows of the batch.
-
-    Attributes:
-        scores: the sums of the log-probabilities so far, in the order of the rows.
-    """
+    """Search for the answers of one request, which has `request.beam` rows of the batch."""
 
     @property
-    def scores(self) -> Sequence[float]: ...
+    def scores(self) -> Sequence[float]:
+        """Sums of the log-probabilities so far, in the order of the rows."""
+        ...
 
     def advance(self, choices: Choices, rows: list[int]) -> Sequence[Move]:
-        """Take one step. When the search is over, set the end and the answers of the request.
+        """Process the results of one step; when the search is over, set the end and the answers.
 
         Args:
-            choices: the results of all rows.
-            rows: those of the request, in an order that the strategy may change.
+            choices: Results of all rows.
+            rows: Rows of the request, in an order that the strategy may change.
 
         Returns:
-            The moves of these rows: no row is the parent of another and moves itself.
+            The moves of these rows. A row that is a parent of another one does not move itself.
         """
         ...

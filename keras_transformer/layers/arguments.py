@@ -1,4 +1,4 @@
-"""Arguments of layers: checks of sizes, flags and rates, seeds, and the way into a configuration."""
+"""Checks of the sizes, flags and rates that layers share, their seeds, and their configuration."""
 
 import inspect
 import numbers
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def check_sizes(**sizes: Any) -> None:
-    """Refuse a size that is not a whole number of at least 1."""
+    """Raise ValueError for a size that is not a whole number of at least 1."""
     check_whole(" of at least 1", **sizes)
     for name, size in sizes.items():
         if size < 1:
@@ -17,7 +17,7 @@ def check_sizes(**sizes: Any) -> None:
 
 
 def check_whole(bounds: str = "", /, **values: Any) -> None:
-    """Refuse a value that is not a whole number; the error text names its bounds."""
+    """Raise ValueError for a value that is not a whole number; `bounds` is part of the error text."""
     for name, value in values.items():
         if not isinstance(value, numbers.Integral) or isinstance(value, bool):
             remedy = f" Try {name}={int(value)}." if isinstance(value, float) and value.is_integer() else ""
@@ -25,21 +25,21 @@ def check_whole(bounds: str = "", /, **values: Any) -> None:
 
 
 def check_flags(**flags: Any) -> None:
-    """Refuse a flag that is neither true nor false, such as "False", which Python takes for true."""
+    """Raise ValueError for a flag that is not True or False, such as "False", which is true in Python."""
     for name, flag in flags.items():
         if flag not in (True, False):  # a flag of numpy reaches a call as a tensor
             raise ValueError(f"{name} must be True or False; got {flag!r}.")
 
 
 def check_rates(**rates: Any) -> None:
-    """Refuse a rate outside [0, 1)."""
+    """Raise ValueError for a rate outside [0, 1)."""
     for name, rate in rates.items():
         if not (_is_number(rate) and 0 <= rate < 1):
             raise ValueError(f"{name} must be at least 0 and below 1; got {rate!r}.")
 
 
 def check_epsilon(epsilon: Any) -> None:
-    """Refuse an epsilon that is not a finite number above 0."""
+    """Raise ValueError for an epsilon that is not a finite number above 0."""
     if not (_is_number(epsilon) and 0 < epsilon < float("inf")):
         raise ValueError(f"epsilon must be above 0, such as 1e-5; got {epsilon!r}.")
 
@@ -49,7 +49,7 @@ def _is_number(value: Any) -> bool:
 
 
 def spawn(seed: int | None, count: int) -> list[int | None]:
-    """Derive `count` seeds from one; without one, each is None."""
+    """Derive `count` independent seeds from one seed; without a seed, return None for each."""
     if seed is None:
         return [None] * count
     return [int(state) for state in np.random.SeedSequence(seed).generate_state(count) >> 1]

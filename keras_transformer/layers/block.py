@@ -1,4 +1,4 @@
-"""What encoder and decoder blocks share: their settings, and the residual path around each sublayer."""
+"""Base classes of encoder and decoder blocks: their settings, and the residual path around each sublayer."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ from keras_transformer.layers.tensor import Shape, Tensor
 
 
 class TransformerSettings(Rematerializable):
-    """The arguments of a Transformer layer, block or stack alike, and their way into its config."""
+    """Base class that holds the arguments of a block or stack, and writes them to its config."""
 
     def __init__(
         self,
@@ -55,18 +55,20 @@ class TransformerSettings(Rematerializable):
         self.supports_masking = True
 
     def settings(self) -> dict[str, Any]:
-        """What a stack hands to each of its blocks."""
+        """Return the arguments that a stack passes to each of its blocks."""
         return arguments_of(self, TransformerSettings)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the symbolic output, after checking that the masks are boolean."""
         return masked_spec(self, *args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
         return {**super().get_config(), **serialized(self, TransformerSettings)}
 
 
 class TransformerBlock(TransformerSettings):
-    """Self-attention and a feed-forward network, each inside a residual with a layer normalisation.
+    """Base class of the blocks: self-attention and a feed-forward network, each inside a residual.
 
     Pre-norm (norm_first): x + dropout(sublayer(norm(x))). Post-norm: norm(x + dropout(sublayer(x))).
     """
@@ -113,10 +115,11 @@ class TransformerBlock(TransformerSettings):
         return x if self.norm_first else norm(x)
 
     def _feed(self, x: Tensor) -> Tensor:
-        """The feed-forward half of the block."""
+        """Apply the feed-forward half of the block."""
         return self._leave(
             x, self.feed_forward(self._enter(x, self.feed_forward_norm)), self.feed_forward_norm
         )
 
     def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> Shape:
+        """Return the shape of the input."""
         return inputs_shape

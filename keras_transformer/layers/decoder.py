@@ -1,4 +1,4 @@
-"""The decoder: a whole target at once in training, one position at a time in translation.
+"""The Transformer decoder: all positions at once in training, one position at a time in decoding.
 
 B batch, T target length, S source length, D width, H heads, K width of a head.
 """
@@ -17,32 +17,68 @@ from keras_transformer.layers.masks import boolean, both
 from keras_transformer.layers.stack import TransformerStack
 from keras_transformer.layers.tensor import Shape, Tensor, fits, whole
 
-ANY = 2**31 - 1  # of a length that is not known
+ANY = 2**31 - 1  # limit where a length is not known
 
 
 class BlockCache(NamedTuple):
-    """The keys and values of one block: its own target so far, and the memory, which never change."""
+    """KV cache of one block.
 
-    key: Tensor  # (B, H, T, K)
-    value: Tensor  # (B, H, T, K)
-    memory_key: Tensor = ()  # (B, H, S, K); empty in a decoder without memory, so that every leaf is a tensor
-    memory_value: Tensor = ()  # (B, H, S, K)
+    Attributes:
+        key: Keys of the target so far (B, H, T, K).
+        value: Values of the target so far (B, H, T, K).
+        memory_key: Keys of the memory (B, H, S, K), which never change; empty in a decoder without memory.
+        memory_value: Values of the memory (B, H, S, K); empty in a decoder without memory.
+    """
+
+    key: Tensor
+    value: Tensor
+    memory_key: Tensor = ()  # not None, so that every leaf is a tensor
+    memory_value: Tensor = ()
 
 
 class DecoderCache(NamedTuple):
-    """All that a decoder must remember between two steps."""
+    """KV cache of a decoder, passed from step to step.
+
+    Attributes:
+        blocks: Cache of each block.
+        memory_mask: (B, 1, 1, S), True where a source token is real; empty where all are.
+    """
 
     blocks: tuple[BlockCache, ...]
-    memory_mask: Tensor = ()  # (B, 1, 1, S), True where a source token is real; empty where all are
+    memory_mask: Tensor = ()
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class TransformerDecoderBlock(TransformerBlock):
-    """Self-attention, attention to the memory, and a feed-forward network, (B, T, D) -> (B, T, D).
+    """Decoder block: self-attention, attention to the memory, and a feed-forward network.
 
-    Causal unless causal=False. Called without a memory it has no cross-attention, now or later: a block of
-    a decoder-only model. Implicit masks hide the padding of target and memory; attention_mask (B, T, T)
-    and memory_attention_mask (B, T, S), or either with heads, combine with them.
+    (B, T, D) and a memory (B, S, any width) -> (B, T, D).
+
+    A block that is first called without a memory has no cross-attention: it is a block of a decoder-only
+    model, and every later call must omit the memory too. Implicit masks hide the padding of target and
+    memory.
+
+    Args:
+        causal: Whether position t attends only to positions up to t. Only a causal block can decode step by
+            step.
+        num_heads: Number of attention heads; it must divide the width of the input.
+        inner_width: Width between the two layers of the feed-forward network.
+        dropout: Share of each sublayer's output to drop in training.
+        attention_dropout: Share of the attention weights to drop in training.
+        inner_dropout: Share of the feed-forward network's inner activations to drop in training.
+        activation: Activation of the feed-forward network.
+        norm_first: Pre-norm if True, post-norm as in the original paper if False.
+        epsilon: Epsilon of the layer normalizations.
+        seed: Seed of all dropouts.
+        **kwargs: Arguments of keras.layers.Layer.
+
+    Raises:
+        ValueError: If a size, a rate or epsilon is out of range.
+
+    Example:
+        ```python
+        y = TransformerDecoderBlock(num_heads=4, inner_width=256)(y, memory)
+        ```
     """
 
     def __init__(self, *, causal: bool = True, **kwargs: Any) -> None:
@@ -52,6 +88,7 @@ class TransformerDecoderBlock(TransformerBlock):
         self.cross_attention: MultiHeadAttention | None = None
 
     def build(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> None:
+        """Create the sublayers, and the cross-attention if there is a memory."""
         self._build_common(inputs_shape)
         if memory_shape is None:
             return
@@ -78,9 +115,29 @@ class TransformerDecoderBlock(TransformerBlock):
         inputs_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
     ) -> Any:
-        """The output, and with return_attention_scores also the weights (B, H, T, T) and (B, H, T, S).
+        """Decode all positions at once.
 
-        The latter only where there is a memory.
+        Keras fills in `mask` where the input is the only tensor passed, and the other two padding masks where
+        it is not.
+
+        Args:
+            inputs: Target vectors (B, T, D).
+            memory: Output of the encoder (B, S, any width), or None in a decoder-only model.
+            attention_mask: (B, T, T) or (B, H, T, T), True where a target position may attend to another.
+            memory_attention_mask: (B, T, S) or (B, H, T, S), True where a target position may attend to the
+                memory.
+            return_attention_scores: Whether to return the attention weights too.
+            mask: Padding mask (B, T) of the target, True for real positions.
+            inputs_mask: Padding mask (B, T) of the target, as `mask`.
+            memory_mask: Padding mask (B, S) of the memory.
+
+        Returns:
+            The output (B, T, D). With return_attention_scores a tuple of it, the weights of the
+            self-attention (B, H, T, T) and, if there is a memory, those of the cross-attention (B, H, T, S).
+
+        Raises:
+            ValueError: If the block was built with a memory and is called without one, or the reverse, or a
+                mask does not fit.
         """
         self._check_memory(memory)
         attended, scores = self.self_attention(
@@ -106,11 +163,23 @@ class TransformerDecoderBlock(TransformerBlock):
         return (output, *all_scores) if return_attention_scores else output
 
     def start(self, batch: int | Tensor, length: int | Tensor, memory: Tensor | None) -> BlockCache:
-        """An empty cache for `length` positions of each row, with the memory's keys and values computed."""
+        """Create an empty cache, with the keys and values of the memory already computed.
+
+        Args:
+            batch: Number of rows.
+            length: Number of positions that each row has room for.
+            memory: Output of the encoder (B, S, any width), or None in a decoder-only model.
+
+        Returns:
+            The cache for `step` and `prefill`.
+
+        Raises:
+            ValueError: If the block is not causal, or has cross-attention and gets no memory, or the reverse.
+        """
         if not self.causal:
             raise ValueError(
-                "a decoder with causal=False has no cache: each position attends to later ones too, so that "
-                "step and prefill would give something else than the whole sequence. Call the decoder with "
+                "a decoder with causal=False has no cache: each position attends to later ones too, so "
+                "step and prefill would not give the results of the whole sequence. Call the decoder with "
                 "the whole sequence, or create it with causal=True."
             )
         self._check_memory(memory)
@@ -123,13 +192,36 @@ class TransformerDecoderBlock(TransformerBlock):
     def step(
         self, x: Tensor, cache: BlockCache, position: Tensor, memory_mask: Tensor | None
     ) -> tuple[Tensor, BlockCache, list[Tensor]]:
-        """One position of each row, (B, 1, D) -> (B, 1, D), the cache with it, and the weights as in call."""
+        """Decode one position of each row.
+
+        Args:
+            x: Vectors (B, 1, D).
+            cache: Cache of this block.
+            position: Index of the position in the cache, (B,) or () for all rows.
+            memory_mask: (B, 1, 1, S), True where a source token is real, or None.
+
+        Returns:
+            The output (B, 1, D), the new cache, and a list of the weights: (B, H, 1, T), then with a memory
+            (B, H, 1, S).
+        """
         return self._over_cache(x, cache, memory_mask, self.self_attention.step, position)
 
     def prefill(
         self, x: Tensor, cache: BlockCache, position: Tensor, lengths: Tensor, memory_mask: Tensor | None
     ) -> tuple[Tensor, BlockCache, list[Tensor]]:
-        """Several positions of each row, (B, P, D) -> (B, P, D), the cache and the weights as in step."""
+        """Decode several positions of each row at once.
+
+        Args:
+            x: Vectors (B, P, D), shorter rows padded at their end.
+            cache: Cache of this block.
+            position: Index of each row's first position in the cache (B,).
+            lengths: Number of real positions of each row (B,).
+            memory_mask: (B, 1, 1, S), True where a source token is real, or None.
+
+        Returns:
+            The output (B, P, D), the new cache, and a list of the weights: (B, H, P, T), then with a memory
+            (B, H, P, S).
+        """
         return self._over_cache(x, cache, memory_mask, self.self_attention.prefill, position, lengths)
 
     def _over_cache(
@@ -157,22 +249,49 @@ class TransformerDecoderBlock(TransformerBlock):
         if (memory is None) != (self.cross_attention is None):
             built, called = ("without", "with") if self.cross_attention is None else ("with", "without")
             raise ValueError(
-                f"{self.name} was built {built} a memory and is called {called} one. A decoder has "
-                "cross-attention or has it not: pass the memory in every call, or in none."
+                f"{self.name} was built {built} a memory and is called {called} one. Its first call decides "
+                "whether a decoder has cross-attention: pass the memory in every call, or in none."
             )
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
         return {**super().get_config(), "causal": self.causal}
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class TransformerDecoder(TransformerStack):
-    """num_layers decoder blocks, (B, T, D) and a memory (B, S, any width) -> (B, T, D).
+    """Stack of decoder blocks, (B, T, D) and a memory (B, S, any width) -> (B, T, D).
 
-    Causal unless causal=False; without a memory, a decoder-only stack. Pre-norm ends with one more layer
-    normalisation. Masks as in TransformerDecoderBlock.
+    A stack that is first called without a memory is a decoder-only model. A pre-norm stack ends with one more
+    layer normalization. Implicit masks hide the padding of target and memory.
 
-    `start` and `step` decode one position at a time, each row at a position of its own, in a causal decoder.
+    `start`, `prefill` and `step` decode one position at a time with a KV cache, each row at its own position;
+    the decoder must be causal for that.
+
+    Args:
+        num_layers: Number of blocks.
+        causal: Whether position t attends only to positions up to t.
+        num_heads: Number of attention heads; it must divide the width of the input.
+        inner_width: Width between the two layers of the feed-forward networks.
+        dropout: Share of each sublayer's output to drop in training.
+        attention_dropout: Share of the attention weights to drop in training.
+        inner_dropout: Share of the feed-forward networks' inner activations to drop in training.
+        activation: Activation of the feed-forward networks.
+        norm_first: Pre-norm if True, post-norm as in the original paper if False.
+        epsilon: Epsilon of the layer normalizations.
+        seed: Seed of all dropouts.
+        **kwargs: Arguments of keras.layers.Layer.
+
+    Raises:
+        ValueError: If a size, a rate or epsilon is out of range.
+
+    Example:
+        ```python
+        decoder = TransformerDecoder(num_layers=2, num_heads=4, inner_width=256)
+        output = decoder(target, memory)  # trains: all positions at once
+        cache = decoder.start(batch=8, length=64, memory=memory)
+        output, cache = decoder.step(target[:, :1], position=0, cache=cache)  # decodes: one position
+        ```
     """
 
     block_class = TransformerDecoderBlock
@@ -182,6 +301,7 @@ class TransformerDecoder(TransformerStack):
         self.causal = bool(causal)
 
     def build(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> None:
+        """Create the weights of all blocks."""
         self._build_blocks(inputs_shape, memory_shape)
 
     def call(
@@ -195,8 +315,26 @@ class TransformerDecoder(TransformerStack):
         inputs_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
     ) -> Any:
-        """The output, and with return_attention_scores also the weights of each block, in a list for its
-        own target and, where there is a memory, in one for the memory.
+        """Decode all positions at once.
+
+        Keras fills in `mask` where the input is the only tensor passed, and the other two padding masks where
+        it is not.
+
+        Args:
+            inputs: Target vectors (B, T, D).
+            memory: Output of the encoder (B, S, any width), or None in a decoder-only model.
+            attention_mask: (B, T, T) or (B, H, T, T), True where a target position may attend to another.
+            memory_attention_mask: (B, T, S) or (B, H, T, S), True where a target position may attend to the
+                memory.
+            return_attention_scores: Whether to return the attention weights too.
+            mask: Padding mask (B, T) of the target, True for real positions.
+            inputs_mask: Padding mask (B, T) of the target, as `mask`.
+            memory_mask: Padding mask (B, S) of the memory.
+
+        Returns:
+            The output (B, T, D). With return_attention_scores a tuple of it, a list of each block's
+            self-attention weights (B, H, T, T) and, if there is a memory, a list of each block's
+            cross-attention weights (B, H, T, S).
         """
         padding = both(mask, inputs_mask)
         x, scores = inputs, []
@@ -221,18 +359,26 @@ class TransformerDecoder(TransformerStack):
         memory: Tensor | None = None,
         memory_mask: Tensor | None = None,
     ) -> DecoderCache:
-        """A cache for `length` steps of `batch` rows; memory (B, S, any width), memory_mask (B, S).
+        """Create an empty cache for decoding with `step` and `prefill`.
 
-        All its leaves are tensors whose first dimension is the batch: loops and tree maps take it.
+        All leaves of the cache are tensors whose first dimension is the batch, so loops and tree maps can
+        carry it.
+
+        Args:
+            batch: Number of rows.
+            length: Number of positions that each row has room for.
+            memory: Output of the encoder (B, S, any width), or None in a decoder-only model.
+            memory_mask: (B, S), True where a source token is real; None if all are.
+
+        Returns:
+            The cache.
 
         Raises:
-            ValueError: If the decoder has no weights yet, is not causal, or the memory or its mask
-                has another shape.
+            ValueError: If the decoder is not built, is not causal, or the memory or its mask has another
+                shape.
         """
         if not self.built:
-            raise ValueError(
-                f"{self.name} has no weights yet: call it once, load it, or build it, then start."
-            )
+            raise ValueError(f"{self.name} has no weights yet. Call, load or build it before start.")
         sizes = {"batch": batch, "length": length}
         check_whole(**{name: size for name, size in sizes.items() if not ops.is_tensor(size)})
         rows = None if ops.is_tensor(batch) else batch
@@ -252,19 +398,23 @@ class TransformerDecoder(TransformerStack):
     def step(
         self, inputs: Tensor, position: Tensor, cache: DecoderCache, return_attention_scores: bool = False
     ) -> Any:
-        """Decode one position of each row: (B, 1, D) and where it stands -> (B, 1, D) and the new cache.
+        """Decode one position of each row.
 
         Args:
             inputs: One vector of each row (B, 1, D).
-            position: (B,) gives each row its own: what a cache holds past it is never looked at, so a row may
-                begin again on a used cache. () is one for all rows, which is faster; their cache must be new.
-            cache: The cache of `start`, `prefill` or the step before.
-            return_attention_scores: Whether to return the weights too, (B, H, 1, T) and (B, H, 1, S) in lists
-                as in `call`.
+            position: Index of the position. (B,) gives each row its own: a row never attends to what the
+                cache holds past its position, so it may begin again on a used cache. () is one position for
+                all rows, which is faster, but needs a new cache.
+            cache: The cache that `start`, `prefill` or the last `step` returned.
+            return_attention_scores: Whether to return the attention weights too.
+
+        Returns:
+            The output (B, 1, D) and the new cache; with return_attention_scores then also the lists of
+            weights that `call` returns, (B, H, 1, T) and (B, H, 1, S).
 
         Raises:
-            ValueError: If there are several positions of a row, one is known to lie outside the cache or
-                to be fractional, or the cache has other rows.
+            ValueError: If a row has several positions, a position is known to lie outside the cache or to be
+                fractional, or the cache has another number of rows.
         """
         if len(inputs.shape) != 3 or inputs.shape[1] not in (1, None):
             raise ValueError(
@@ -287,22 +437,26 @@ class TransformerDecoder(TransformerStack):
         position: Tensor | int = 0,
         return_attention_scores: bool = False,
     ) -> Any:
-        """Decode a prompt of each row in one pass: (B, P, D) -> (B, P, D) and the cache filled with them.
+        """Decode the prompt of each row in one pass, and fill the cache with it.
 
-        What P steps give, at once. A row goes on with `step` at its `position + lengths`.
+        The results are those of P calls of `step`. Each row continues with `step` at its `position +
+        lengths`.
 
         Args:
             inputs: The vectors of the prompts (B, P, D), shorter ones padded at their end.
-            cache: The cache of `start`, or one that holds what comes before the prompts.
-            lengths: How many positions of each prompt are real (B,); by default all, 0 leaves a row's cache
-                as it is. Padding is not written to the cache, and its outputs mean nothing.
-            position: Where each prompt begins, (B,) or one for all.
-            return_attention_scores: Whether to return the weights too, (B, H, P, T) and (B, H, P, S) in lists
-                as in `call`.
+            cache: The cache of `start`, or one that already holds what comes before the prompts.
+            lengths: Number of real positions of each prompt (B,); by default all, and 0 leaves the cache of a
+                row unchanged. Padding is not written to the cache, and its outputs have no meaning.
+            position: Index of the first position of each prompt, (B,) or one for all.
+            return_attention_scores: Whether to return the attention weights too.
+
+        Returns:
+            The output (B, P, D) and the new cache; with return_attention_scores then also the lists of
+            weights that `call` returns, (B, H, P, T) and (B, H, P, S).
 
         Raises:
-            ValueError: If a prompt is known to begin or end outside the cache, a length to be none of 0 to P,
-                or the cache has other rows.
+            ValueError: If a prompt is known to begin or end outside the cache, a length is known to be
+                outside 0 to P, or the cache has another number of rows.
         """
         if len(inputs.shape) != 3:
             raise ValueError(f"a prefill takes vectors (batch, time, width); got {tuple(inputs.shape)}.")
@@ -320,7 +474,7 @@ class TransformerDecoder(TransformerStack):
         )
 
     def _capacity(self, cache: DecoderCache, inputs: Tensor) -> int:
-        """The length of a cache, which has a row for each of the inputs."""
+        """Return the length of a cache, after checking that it has a row for each of the inputs."""
         rows, _, length, _ = cache.blocks[0].key.shape
         wanted = (rows, None, self.blocks[0].self_attention.width)
         if not fits(inputs.shape, wanted):
@@ -347,16 +501,17 @@ class TransformerDecoder(TransformerStack):
         return (output, cache, *_by_kind(scores)) if return_attention_scores else (output, cache)
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
         return {**super().get_config(), "causal": self.causal}
 
 
 def _by_kind(scores: list[list[Tensor]]) -> list[list[Tensor]]:
-    """The weights of each block -> a list of all blocks' own, and with a memory one of those for it."""
+    """Group the weights of the blocks into a list per kind: self-attention, then cross-attention."""
     return [list(kind) for kind in zip(*scores, strict=True)]
 
 
 def _by_row(name: str, values: Tensor, last: int, cache: DecoderCache) -> Tensor:
-    """Return one number for all rows of a cache, or one for each, as integers of 0 to `last`."""
+    """Return integers from 0 to `last`, one for all rows of a cache or one for each."""
     remedy = " Positions end at the length given to start, lengths at that of the prompts."
     numbers = ops.cast(whole(name, values, last + 1, remedy), "int32")
     rows = cache.blocks[0].key.shape[0]

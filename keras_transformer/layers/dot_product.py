@@ -1,6 +1,6 @@
-"""Scaled dot-product attention: pure functions to hold against the paper.
+"""Scaled dot-product attention as pure functions that mirror the equations of the paper.
 
-T target length, S source length, K width of a query and a key.
+T target length, S source length, K width of a query and a key, V width of a value.
 """
 
 import math
@@ -12,19 +12,32 @@ from keras import ops
 from keras_transformer.layers.masks import boolean
 from keras_transformer.layers.tensor import Shape, Tensor, fits
 
-# Finite, so that a row of nothing but masked scores stays a number: inf - inf is NaN.
+# Finite, so that a row of masked scores alone does not become NaN: inf - inf is NaN.
 MASKED_SCORE = -1e30
 
 
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(..., T, K), (..., S, K), (..., S, V) -> (..., T, V), (..., T, S). mask True = may attend.
+    """Compute softmax(query keyᵀ / √K) value.
 
-    softmax(query keyᵀ / √K) value, and the weights. A row that may attend to nothing gives zeros.
+    Args:
+        query: Queries (..., T, K).
+        key: Keys (..., S, K).
+        value: Values (..., S, V).
+        mask: Mask that broadcasts to (..., T, S), True where a position may attend; None allows all.
+
+    Returns:
+        The output (..., T, V) and the attention weights (..., T, S). A row that may attend to nothing is all
+        zeros.
 
     Raises:
-        ValueError: If the shapes disagree, or the mask is not boolean.
+        ValueError: If the shapes do not fit, or the mask is not boolean.
+
+    Example:
+        ```python
+        output, weights = scaled_dot_product_attention(query, key, value, mask=causal_mask(10))
+        ```
     """
     shapes = {"query": query.shape, "key": key.shape, "value": value.shape}
     if not fits(key.shape[-1:], query.shape[-1:]) or not fits(value.shape[-2:-1], key.shape[-2:-1]):
@@ -37,14 +50,17 @@ def scaled_dot_product_attention(
 
 
 def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-    """(..., T, K), (..., S, K) -> (..., T, S): how much each position takes from each other one.
+    """Compute the attention weights, (..., T, K), (..., S, K) -> (..., T, S).
 
-    The softmax is taken in float32 at least, whatever the inputs are.
+    The softmax is computed in float32 at least, whatever the type of the inputs.
+
+    Raises:
+        ValueError: If the mask is not boolean, or does not fit the weights.
     """
     dtype = keras.backend.result_type(query.dtype, float)
     # the query is scaled, not the scores: in float16 the unscaled product could overflow
     query = ops.cast(query, dtype) * ops.cast(1.0 / math.sqrt(query.shape[-1]), dtype)
-    # not matmul with the key turned round: XLA would turn it round at every step of a decoder
+    # not matmul with the transposed key: XLA would transpose it at every step of a decoder
     scores = ops.einsum(_scores_equation(query.shape, key.shape), query, key)
     scores = ops.cast(scores, keras.backend.result_type(dtype, "float32"))
     if mask is None:
@@ -60,7 +76,7 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) ->
 
 
 def _scores_equation(query_shape: Shape, key_shape: Shape) -> str:
-    """Name every dimension where none has to be broadcast: ONNX converters do not read an ellipsis."""
+    """Name every dimension where none has to be broadcast: ONNX converters cannot read an ellipsis."""
     leading = tuple(query_shape[:-2])
     if leading != tuple(key_shape[:-2]):
         return "...tk,...sk->...ts"
@@ -69,5 +85,5 @@ def _scores_equation(query_shape: Shape, key_shape: Shape) -> str:
 
 
 def _softmax(scores: Tensor) -> Tensor:
-    # Keras warns of a softmax over a single score; a sentence of one token is no mistake
+    # Keras warns about a softmax over a single score, but a sentence may have one token
     return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)

@@ -1,4 +1,4 @@
-"""Token ids to vectors, and back to logits with the same weights.
+"""Token embeddings, and the output projection tied to them.
 
 B batch, T length, D width, V vocabulary.
 """
@@ -17,29 +17,41 @@ BLOCK = 1024  # columns: a product of few rows is fastest where a block of the m
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class TokenEmbedding(Quantizable, keras.layers.Embedding):
-    """(B, T) token ids -> (B, T, D), times √D as in the paper; with reverse=True, (..., D) -> (..., V).
+    """Token embedding with a tied output projection.
 
-    The reverse is the output projection, tied to the embedding. The vectors carry a mask that is False where
-    the id is pad_id (none with pad_id=None). Ids may be floats, as in keras.layers.Embedding: Keras passes
-    them where a model does not declare the type of its input. Ids outside the vocabulary are refused where
-    their values are known; in a graph they are looked up as keras.layers.Embedding does.
+    (B, T) token ids -> (B, T, D); with reverse=True, (..., D) -> logits (..., V).
 
-    `enable_lora` and `quantize` are those of keras.layers.Embedding, and hold for the reverse too: it
-    multiplies with the table that the lookup reads, dequantised and with LoRA's change.
+    Vectors are multiplied by √D as in the paper. They carry an implicit mask that is False where the id is
+    pad_id. Ids may be floats, as in keras.layers.Embedding: Keras passes floats where a model does not
+    declare the type of its input.
+
+    `enable_lora` and `quantize` work as in keras.layers.Embedding, and apply to the reverse projection too:
+    it multiplies with the same table, dequantized and with the change of LoRA.
 
     Args:
         vocabulary_size: Number of ids.
         width: Width of a vector.
-        pad_id: Id of padding, or None.
+        pad_id: Id of padding; None for no mask.
         scale: Whether vectors are multiplied by √width.
-        embeddings_initializer: Initialiser of the table; by default normal, so that vectors have unit spread.
-        embeddings_regularizer: Regulariser of the table.
+        embeddings_initializer: Initializer of the table; by default normal, such that vectors have unit
+            variance.
+        embeddings_regularizer: Regularizer of the table.
         embeddings_constraint: Constraint of the table.
         lora_rank: Rank of LoRA's change; None trains the table itself.
-        lora_alpha: LoRA's change counts lora_alpha / lora_rank; by default once.
-        quantization_config: Keras' configuration of a quantised layer; `quantize` sets it.
-        use_bias: Whether the reverse adds a bias.
+        lora_alpha: LoRA's change is scaled by lora_alpha / lora_rank; by default by 1.
+        quantization_config: Keras' configuration of a quantized layer; `quantize` sets it.
+        use_bias: Whether the reverse projection adds a bias.
         **kwargs: Arguments of keras.layers.Layer.
+
+    Raises:
+        ValueError: If a size is below 1, or pad_id is not an id of the vocabulary.
+
+    Example:
+        ```python
+        embedding = TokenEmbedding(vocabulary_size=8000, width=128)
+        vectors = embedding(ids)
+        logits = embedding(vectors, reverse=True)
+        ```
     """
 
     def __init__(
@@ -86,12 +98,13 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
         self.supports_masking = True
 
     def build(self, inputs_shape: Shape | None = None) -> None:
+        """Create the table, and the bias of the reverse projection if there is one."""
         if self.use_bias:
             self.bias = self.add_weight(name="bias", shape=(self.vocabulary_size,), initializer="zeros")
         if self.quantization_mode is not None:
             super().build(inputs_shape)
             return
-        # the spread that gives unit vectors after the √D, and logits of unit spread on the way back
+        # gives the scaled vectors unit variance, and the logits of the reverse too
         spread = self.width**-0.5 if self.scale else 1.0
         self._embeddings = self.add_weight(
             name="embeddings",
@@ -106,29 +119,48 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
             self.enable_lora(self.lora_rank, self.lora_alpha)
 
     def __call__(self, inputs: Any, *, reverse: bool = False, **kwargs: Any) -> Any:
-        # before Keras sees them: compute_mask tells ids from the vectors of the reverse by their type
+        """Cast ids that are floats to integers, then call the layer."""
+        # cast here, because compute_mask distinguishes ids from vectors by their type
         if not reverse:
             remedy = " vocabulary_size sets how many there are."
             inputs = whole("ids", inputs, self.vocabulary_size, remedy, floats=True)
         return super().__call__(inputs, reverse=reverse, **kwargs)
 
     def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
+        """Look up ids, or project vectors back to logits.
+
+        Args:
+            inputs: Token ids (B, T); with `reverse`, vectors (..., D).
+            reverse: Whether to compute logits.
+
+        Returns:
+            Vectors (B, T, D); with `reverse`, logits (..., V).
+        """
         if reverse:
             return self._logits(inputs)
         vectors = self._rows(inputs)
         return ops.cast(vectors * self.width**0.5 if self.scale else vectors, self.compute_dtype)
 
     def quantized_call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
+        """Do what `call` does; Keras calls this method of a quantized layer.
+
+        Args:
+            inputs: Token ids (B, T); with `reverse`, vectors (..., D).
+            reverse: Whether to compute logits.
+
+        Returns:
+            Vectors (B, T, D); with `reverse`, logits (..., V).
+        """
         return self.call(inputs, reverse)
 
     def _rows(self, ids: Tensor) -> Tensor:
-        """Look up rows of the table, dequantised and with LoRA's change."""
+        """Look up rows of the table, dequantized and with the change of LoRA."""
         if self.quantization_mode is None:
             return looked_up(self.embeddings, ids)
         return super().quantized_call(ids)
 
     def _table(self) -> Tensor:
-        """The whole table (V, D), as the lookup reads it."""
+        """Return the whole table (V, D) with the values that a lookup returns."""
         plain = self.quantization_mode is None
         table = ops.convert_to_tensor(self.embeddings) if plain else self._rows(ops.arange(self.input_dim))
         return ops.cast(table, self.compute_dtype)
@@ -141,34 +173,46 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
         return self.with_bias(ops.matmul(ops.cast(inputs, self.compute_dtype), ops.transpose(self._table())))
 
     def with_bias(self, logits: Tensor) -> Tensor:
-        """Add the bias of the reverse, if there is one, to the products of `output_blocks`."""
+        """Add the bias of the reverse projection, if there is one.
+
+        Args:
+            logits: Products (..., V) of vectors with `output_blocks`.
+
+        Returns:
+            The logits (..., V).
+        """
         return logits + ops.cast(self.bias, logits.dtype) if self.use_bias else logits
 
     def output_blocks(self) -> tuple[Tensor, ...]:
-        """The reverse, laid out once for many products with few rows: blocks of (D, at most 1024)."""
+        """Return the transposed table in blocks, laid out for many products with few rows.
+
+        Returns:
+            Matrices (D, at most 1024), which side by side are the table (D, V).
+        """
         table = self._table()
         edges = list(range(BLOCK, self.vocabulary_size, BLOCK))
-        # rows apart, then turned round: the other way round costs XLA four times as much
+        # split, then transpose: the other order costs XLA four times as much
         return tuple(ops.transpose(rows) for rows in (ops.split(table, edges) if edges else [table]))
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Tensor | None:
+        """Return the padding mask (B, T) of the ids, or in reverse the mask of the input."""
         if self.pad_id is None or _are_floats(inputs):
             return previous_mask
         return ops.not_equal(inputs, self.pad_id)
 
     @property
     def variable_serialization_spec(self) -> dict[str | None, list[str]]:
-        """The variables that a file has in each mode of quantisation, in their order."""
+        """Names of the saved variables in each quantization mode, in their order."""
         spec = super().variable_serialization_spec
         return {mode: [*names, "bias"] for mode, names in spec.items()} if self.use_bias else spec
 
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
-        """Store the table in int8 (or int4), with a scale for each row: what Keras' own embedding does.
+        """Store the table in int8 or int4, with a scale for each row.
 
         Args:
             mode: "int8" or "int4".
-            type_check: Ignored; Keras passes it to refuse subclasses that compute something else.
-            config: A keras.quantizers.QuantizationConfig in place of `mode`'s default.
+            type_check: Ignored; Keras passes it to refuse subclasses.
+            config: A keras.quantizers.QuantizationConfig in place of the default of `mode`.
 
         Raises:
             NotImplementedError: If an embedding has no such mode.
@@ -176,13 +220,16 @@ class TokenEmbedding(Quantizable, keras.layers.Embedding):
         super().quantize(mode, type_check=False, config=config)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the symbolic output: its shape depends on `reverse`."""
         return traced_spec(self, *args, **kwargs)
 
     def compute_output_shape(self, inputs_shape: Shape, reverse: bool = False) -> Shape:
+        """Return the shape of the vectors, or in reverse that of the logits."""
         return (*inputs_shape[:-1], self.vocabulary_size) if reverse else (*inputs_shape, self.width)
 
     def get_config(self) -> dict[str, Any]:
-        # not the parent's: the sizes have other names there
+        """Return the arguments of the constructor."""
+        # skip the parent's config, which has other names for the sizes
         return {**super(keras.layers.Embedding, self).get_config(), **serialized(self, TokenEmbedding)}
 
 

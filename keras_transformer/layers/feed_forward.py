@@ -1,4 +1,4 @@
-"""The network that every position goes through on its own."""
+"""The position-wise feed-forward network."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +12,25 @@ from keras_transformer.layers.tensor import Shape, Tensor
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class FeedForward(Quantizable):
-    """Out to the inner width, through the activation, back to the width: (..., D) -> (..., D).
+    """Position-wise feed-forward network, (..., D) -> (..., D).
 
-    Dropout falls on the inner activations. An implicit mask passes through.
+    Two dense layers with an activation between them. Dropout applies to the inner activations. An implicit
+    mask passes through.
+
+    Args:
+        inner_width: Width between the two dense layers.
+        activation: Name of the activation, or a function.
+        dropout: Share of the inner activations to drop in training, in [0, 1).
+        seed: Seed of the dropout.
+        **kwargs: Arguments of keras.layers.Layer.
+
+    Raises:
+        ValueError: If inner_width is below 1, or dropout is outside [0, 1).
+
+    Example:
+        ```python
+        x = FeedForward(inner_width=2048, activation="gelu", dropout=0.1)(x)
+        ```
     """
 
     def __init__(
@@ -41,6 +57,11 @@ class FeedForward(Quantizable):
         self.supports_masking = True
 
     def build(self, inputs_shape: Shape) -> None:
+        """Create the weights; the outer layer restores the width of the input.
+
+        Raises:
+            ValueError: If the width of the input is not known.
+        """
         if inputs_shape[-1] is None:
             raise ValueError(f"the width of the input must be known; got shape {inputs_shape}.")
         self.inner.build(inputs_shape)
@@ -48,10 +69,20 @@ class FeedForward(Quantizable):
         self.outer.build((*inputs_shape[:-1], self.inner_width))
 
     def call(self, inputs: Tensor) -> Tensor:
+        """Apply the network to every position.
+
+        Args:
+            inputs: Vectors (..., D).
+
+        Returns:
+            Vectors (..., D).
+        """
         return self.outer(self.inner_dropout(self.inner(inputs)))
 
     def compute_output_shape(self, inputs_shape: Shape) -> Shape:
+        """Return the shape of the input."""
         return inputs_shape
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
         return {**super().get_config(), **serialized(self, FeedForward)}

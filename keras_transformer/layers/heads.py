@@ -1,4 +1,4 @@
-"""What the attention layers share: their heads, and the projections into and out of them.
+"""Base class of the attention layers: heads, and the projections into and out of them.
 
 B batch, T target length, S source length, D width, H heads, K width of a head (D / H unless given).
 """
@@ -19,7 +19,7 @@ from keras_transformer.layers.tensor import Shape, Tensor
 
 
 class Attention(Rematerializable, Quantizable):
-    """Heads, dropout on the weights, and the projection back to the width.
+    """Base class of the attention layers, with the heads, the dropout and the output projection.
 
     The arguments have the names that keras.layers.MultiHeadAttention gives them.
 
@@ -30,10 +30,10 @@ class Attention(Rematerializable, Quantizable):
         key_dim: Width of a head's queries and keys; by default the width of the input / num_heads.
         value_dim: Width of a head's values; by default that of its keys.
         use_bias: Whether the projections have biases.
-        kernel_initializer: Initialiser of each projection's kernel; by default Glorot's uniform one.
-        bias_initializer: Initialiser of the biases.
-        kernel_regularizer: Regulariser of the kernels.
-        bias_regularizer: Regulariser of the biases.
+        kernel_initializer: Initializer of each projection's kernel; by default Glorot uniform.
+        bias_initializer: Initializer of the biases.
+        kernel_regularizer: Regularizer of the kernels.
+        bias_regularizer: Regularizer of the biases.
         kernel_constraint: Constraint of the kernels.
         bias_constraint: Constraint of the biases.
         **kwargs: Arguments of keras.layers.Layer.
@@ -79,7 +79,7 @@ class Attention(Rematerializable, Quantizable):
         self.supports_masking = True
 
     def _build_output(self, query_shape: Shape) -> int:
-        """Check the width, settle those of a head, add the output projection, and give the width back."""
+        """Set the widths of the heads, create the output projection, and return the width."""
         check_rank("the input of attention", query_shape)
         self.width = query_shape[-1] or 0
         self.key_width = self.key_dim or _head_width(self.width, self.num_heads)
@@ -93,7 +93,7 @@ class Attention(Rematerializable, Quantizable):
         return self.width
 
     def _projection(self, input_width: int | None, name: str, *head_widths: int) -> keras.layers.Dense:
-        """One matrix product for several projections, each with the spread that it would have alone."""
+        """Create one dense layer for several projections, each initialized as it would be alone."""
         widths = [self.num_heads * head_width for head_width in head_widths]
         initializer = (
             keras.initializers.VarianceScaling(1.0, mode="fan_in", distribution="uniform")
@@ -119,7 +119,7 @@ class Attention(Rematerializable, Quantizable):
         return layer
 
     def _split(self, projected: Tensor, *head_widths: int) -> list[Tensor]:
-        """(B, T, the parts' widths together) -> (B, H, T, K) for each part."""
+        """Split a fused projection (B, T, sum of widths) into heads (B, H, T, K) of each part."""
         rows, length = _rows(projected), ops.shape(projected)[1]
         if len(set(head_widths)) > 1:
             edges = np.cumsum(head_widths)[:-1] * self.num_heads
@@ -127,41 +127,46 @@ class Attention(Rematerializable, Quantizable):
             return [self._split(part, width)[0] for part, width in zip(parts, head_widths, strict=True)]
         shape = (rows, length, len(head_widths), self.num_heads, head_widths[0])
         heads = ops.transpose(ops.reshape(projected, shape), (2, 0, 3, 1, 4))
-        # unstack, not heads[0], heads[1]...: the gradient of a slice fills a tensor of zeros for each part
+        # unstack, because the gradient of each slice heads[i] would allocate a tensor of zeros
         return list(ops.unstack(heads, len(head_widths), axis=0))
 
     def _attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """(B, H, T, K), (B, H, S, K) twice -> (B, T, D), (B, H, T, S)."""
+        """Attend with (B, H, T, K), (B, H, S, K) twice -> output (B, T, D), weights (B, H, T, S)."""
         weights = attention_weights(query, key, mask)
         context = ops.transpose(ops.matmul(self.weights_dropout(weights), value), (0, 2, 1, 3))
         shape = (_rows(context), ops.shape(context)[1], self.num_heads * self.value_width)
         return self.output_projection(ops.reshape(context, shape)), weights
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the symbolic output, after checking that the masks are boolean."""
         return masked_spec(self, *args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
         return {**super().get_config(), **serialized(self, Attention)}
 
 
 def _rows(x: Tensor) -> int:
-    """The batch size, or -1: as a computed size, a converted ONNX graph would take it from another tensor."""
+    """Return the batch size, or -1 where it is not known.
+
+    Not a computed size: a converted ONNX graph would compute it from another tensor.
+    """
     return -1 if x.shape[0] is None else x.shape[0]
 
 
 def check_rank(name: str, shape: Shape) -> None:
-    """Refuse what is not (batch, time, width) with a known width."""
+    """Raise ValueError for a shape that is not (batch, time, width) with a known width."""
     if len(shape) != 3 or shape[-1] is None:
         raise ValueError(f"{name} must have shape (batch, time, width) with a known width; got {shape}.")
 
 
 def _side_by_side(initializer: Any, widths: list[int]) -> Callable[..., Tensor]:
-    """Initialise each part of a fused kernel as a kernel by itself."""
+    """Return an initializer that initializes each part of a fused kernel as a kernel of its own."""
 
     def initialise(shape: Shape, dtype: Any = None) -> Tensor:
-        # an initialiser of Keras gives the same numbers each time: a clone has a seed of its own
+        # an initializer of Keras returns the same numbers at each call; a clone has its own seed
         each = [initializer.clone() if hasattr(initializer, "clone") else initializer for _ in widths]
         parts = [one((shape[0], width), dtype=dtype) for one, width in zip(each, widths, strict=True)]
         return ops.concatenate(parts, axis=-1)
@@ -170,7 +175,11 @@ def _side_by_side(initializer: Any, widths: list[int]) -> Callable[..., Tensor]:
 
 
 def _head_width(width: int, num_heads: int) -> int:
-    """The width of a head where the heads divide the width of the input."""
+    """Return width / num_heads.
+
+    Raises:
+        ValueError: If num_heads does not divide the width.
+    """
     if width % num_heads:
         divisors = (heads for heads in range(1, width + 1) if width % heads == 0)
         nearest = min(divisors, key=lambda heads: abs(heads - num_heads))

@@ -15,13 +15,36 @@ from keras_transformer.layers.tensor import Tensor, fits, known, traced_spec
 
 
 def padding_mask(ids: Tensor, pad_id: int = 0) -> Tensor:
-    """(B, S) token ids -> (B, 1, S): every position may attend to all that is not padding."""
+    """Mask the padding of a batch of token ids.
+
+    Args:
+        ids: Token ids (B, S).
+        pad_id: Id of padding.
+
+    Returns:
+        Boolean mask (B, 1, S): every position may attend to every token that is not padding.
+
+    Example:
+        ```python
+        mask = padding_mask(ids) & causal_mask(ids.shape[1])  # (B, S, S)
+        ```
+    """
     check_whole(pad_id=pad_id)
     return ops.expand_dims(ops.not_equal(ids, pad_id), axis=1)
 
 
 def causal_mask(length: int | Tensor) -> Tensor:
-    """-> (1, length, length): position t may attend to the positions up to and including t."""
+    """Mask later positions.
+
+    Args:
+        length: Number of positions.
+
+    Returns:
+        Boolean mask (1, length, length): position t may attend to the positions up to and including t.
+
+    Raises:
+        ValueError: If length is None, as it is for a keras.Input of unknown length.
+    """
     if length is None:
         raise ValueError(
             "causal_mask needs the length; got None. A decoder is causal by itself; otherwise give "
@@ -31,17 +54,17 @@ def causal_mask(length: int | Tensor) -> Tensor:
 
 
 def causal_between(target: int | Tensor, source: int | Tensor) -> Tensor:
-    """-> (1, target, source): position t may attend to the positions up to and including t of the source."""
+    """Return a mask (1, target, source): position t may attend to source positions up to t."""
     queries, keys = ops.arange(target), ops.arange(source)
     return ops.greater_equal(ops.expand_dims(queries, (0, 2)), ops.expand_dims(keys, (0, 1)))
 
 
 def boolean(mask: Tensor) -> Tensor:
-    """The mask, which may be a list, as booleans. Numbers other than 0 and 1 are refused: elsewhere they are
-    added to the scores.
+    """Convert a mask, which may be a list, to booleans.
 
     Raises:
-        ValueError: If the mask has numbers that are not 0 or 1, or floats that are not known yet.
+        ValueError: If the mask has numbers other than 0 and 1, as a mask that is added to the scores has, or
+            floats whose values are not known yet.
     """
     mask = mask if hasattr(mask, "dtype") else ops.convert_to_tensor(mask)
     if keras.backend.standardize_dtype(mask.dtype) == "bool":
@@ -49,7 +72,7 @@ def boolean(mask: Tensor) -> Tensor:
     values = known(mask)
     if (
         values is None and keras.backend.is_float_dtype(mask.dtype) and not in_symbolic_scope()
-    ):  # where Keras asks for shapes, it passes floats for all
+    ):  # while Keras infers shapes, it passes floats for all tensors
         _refuse_floats(mask)
     if values is not None and not ((values == 0) | (values == 1)).all():
         other = values[(values != 0) & (values != 1)][0]
@@ -61,7 +84,7 @@ def boolean(mask: Tensor) -> Tensor:
 
 
 def masked_spec(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
-    """What a symbolic call of a layer gives, its masks checked: they are boolean."""
+    """Return the symbolic output of a layer's call, after checking that its masks are boolean."""
     for name, argument in inspect.signature(layer.call).bind(*args, **kwargs).arguments.items():
         if name.endswith("mask") and isinstance(argument, keras.KerasTensor):
             _refuse_floats(argument)
@@ -69,7 +92,7 @@ def masked_spec(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
 
 
 def _refuse_floats(mask: Tensor) -> None:
-    """Refuse a mask of floats whose values are not known."""
+    """Raise ValueError for a mask of floats whose values are not known."""
     if keras.backend.is_float_dtype(mask.dtype):
         dtype = keras.backend.standardize_dtype(mask.dtype)
         raise ValueError(
@@ -80,7 +103,7 @@ def _refuse_floats(mask: Tensor) -> None:
 
 
 def both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
-    """May attend where both masks allow it; None allows all."""
+    """Combine two masks: True where both are True; None allows all."""
     if first is None or first is second:
         return second
     if second is None:
@@ -89,9 +112,15 @@ def both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
 
 
 def heads_mask(attention_mask: Tensor | None, padding: Tensor | None, scores_shape: Tensor) -> Tensor | None:
-    """Combine an attention mask with the padding of the keys, ready for scores of shape (B, H, T, S).
+    """Combine an attention mask with the padding of the keys, for scores of shape (B, H, T, S).
 
-    attention_mask (B, T, S) or (B, H, T, S), each dimension its size or 1; padding (B, S). None allows all.
+    Args:
+        attention_mask: (B, T, S) or (B, H, T, S), each dimension its size or 1; None allows all.
+        padding: (B, S), True for real positions; None allows all.
+        scores_shape: Static shape of the scores.
+
+    Returns:
+        A mask that broadcasts to (B, H, T, S), or None.
     """
     if padding is not None:
         padding = boolean(padding)
@@ -105,7 +134,11 @@ def heads_mask(attention_mask: Tensor | None, padding: Tensor | None, scores_sha
 
 
 def checked(mask: Tensor, scores_shape: Tensor) -> Tensor:
-    """The mask, if it fits scores of shape (B, H, T, S); lengths that are not known yet fit anything."""
+    """Return the mask if it fits scores of shape (B, H, T, S); unknown lengths fit anything.
+
+    Raises:
+        ValueError: If the mask has another rank or another size.
+    """
     batch, heads, target, source = scores_shape
     expected = (batch, heads, target, source) if len(mask.shape) == 4 else (batch, target, source)
     if len(mask.shape) not in (3, 4) or not fits(mask.shape, expected, broadcast=True):

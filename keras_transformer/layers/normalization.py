@@ -1,4 +1,4 @@
-"""Layer normalisation, (..., D) -> (..., D): each vector to mean 0 and variance 1, scaled and shifted."""
+"""Layer normalization, (..., D) -> (..., D): each vector to mean 0 and variance 1, scaled and shifted."""
 
 import keras
 from keras import ops
@@ -8,13 +8,14 @@ from keras_transformer.layers.tensor import Tensor
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class LayerNormalization(keras.layers.LayerNormalization):
-    """Keras' own over the last axis, written so that a decoder's step of one row costs 8 % less under XLA.
+    """Layer normalization over the last axis that compiles to faster XLA code than that of Keras.
 
-    Keras multiplies out (x - mean) · scale + shift; here it stands as it reads. It is computed in float32 at
-    least.
+    Keras multiplies out (x - mean) · scale + shift. Written in this order, a decoder step of one row costs 8
+    % less under XLA. It is computed in float32 at least.
     """
 
     def call(self, inputs: Tensor) -> Tensor:
+        """Normalize vectors (..., D)."""
         x = ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))
         centred = x - ops.mean(x, axis=-1, keepdims=True)
         variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)

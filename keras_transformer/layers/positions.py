@@ -1,4 +1,4 @@
-"""Where a token stands, added to what it is.
+"""Positional encodings, added to the vectors of tokens.
 
 B batch, T length, D width.
 """
@@ -17,28 +17,39 @@ Kind = Literal["sinusoidal", "sinusoidal_halves", "learned"]
 
 
 def sinusoids(length: int, width: int) -> NDArray[np.float32]:
-    """-> (length, width): PE(p, 2i) = sin(p / 10000^(2i/width)), PE(p, 2i+1) = cos of the same angle."""
+    """Compute the table (length, width) of the paper's sinusoids.
+
+    PE(p, 2i) = sin(p / 10000^(2i/width)), and PE(p, 2i+1) is the cosine of the same angle.
+    """
     even = np.arange(width) // 2 * 2
     angles = np.arange(length)[:, None] / 10_000.0 ** (even / width)
     return np.where(np.arange(width) % 2 == 0, np.sin(angles), np.cos(angles)).astype("float32")
 
 
 def halves(table: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(length, width) with sines and cosines in turns -> the same, all sines before all cosines."""
+    """Reorder the columns of a table (length, width): all sines, then all cosines."""
     return np.concatenate([table[:, 0::2], table[:, 1::2]], axis=1)
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class PositionalEncoding(keras.layers.Layer):
-    """Adds a vector for each position to (B, T, D).
+    """Add a vector for each position, (B, T, D) -> (B, T, D).
 
-    Sinusoidal positions are computed, learned ones are a (max_length, D) weight. Both know positions 0 to
-    max_length - 1. "sinusoidal" has sines and cosines in turns, as in the paper; "sinusoidal_halves" has
-    all sines first, as Marian does. An implicit mask passes through.
+    "sinusoidal" alternates sines and cosines as in the paper; "sinusoidal_halves" has all sines first, as in
+    Marian; "learned" is a (max_length, D) weight. An implicit mask passes through.
 
-    Given positions outside these are refused where their values are known. In a graph they are not, and the
-    lookup is that of keras.layers.Embedding: TensorFlow refuses a position past the last one, JAX gives NaN,
-    and XLA takes the nearest; a negative one counts from the end.
+    Args:
+        max_length: Number of positions: 0 to max_length - 1.
+        kind: "sinusoidal", "sinusoidal_halves" or "learned".
+        **kwargs: Arguments of keras.layers.Layer.
+
+    Raises:
+        ValueError: If max_length is below 1, or the kind is unknown.
+
+    Example:
+        ```python
+        x = PositionalEncoding(max_length=256, kind="learned")(x)
+        ```
     """
 
     def __init__(self, max_length: int = 512, kind: Kind = "sinusoidal", **kwargs: Any) -> None:
@@ -51,6 +62,11 @@ class PositionalEncoding(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, inputs_shape: Shape) -> None:
+        """Create the table for the width of the input.
+
+        Raises:
+            ValueError: If the input is not (batch, time, width) with a known width.
+        """
         if len(inputs_shape) != 3:
             raise ValueError(
                 f"PositionalEncoding adds to (batch, time, width); got an input of shape {inputs_shape}."
@@ -70,7 +86,19 @@ class PositionalEncoding(keras.layers.Layer):
             self.table = table if self.kind == "sinusoidal" else halves(table)
 
     def call(self, inputs: Tensor, positions: Tensor | None = None) -> Tensor:
-        """(B, T, D) -> (B, T, D). Positions count from 0 unless given as integers (B, T) or (T,)."""
+        """Add the vectors of the positions.
+
+        Args:
+            inputs: Vectors (B, T, D).
+            positions: Integer positions (B, T) or (T,); by default they count from 0.
+
+        Returns:
+            Vectors (B, T, D).
+
+        Raises:
+            ValueError: If the input is longer than max_length, or positions have another length than the
+                input.
+        """
         if positions is None:
             return inputs + self._first(ops.shape(inputs)[1])
         positions = self._known_here(positions)
@@ -84,7 +112,14 @@ class PositionalEncoding(keras.layers.Layer):
         return inputs + looked_up(self._table(), positions)
 
     def at(self, positions: Tensor) -> Tensor:
-        """Integer positions of any shape (...) -> their vectors (..., D)."""
+        """Look up the vectors of positions.
+
+        Args:
+            positions: Integer positions of any shape (...).
+
+        Returns:
+            Their vectors (..., D).
+        """
         return looked_up(self._table(), self._known_here(positions))
 
     def _known_here(self, positions: Tensor) -> Tensor:
@@ -92,7 +127,7 @@ class PositionalEncoding(keras.layers.Layer):
 
     def _first(self, length: int | Tensor) -> Tensor:
         self._check_length(length)
-        # slice, not [:length]: a length only known at run time that is past the table fails there too
+        # slice, not [:length]: it also fails for a length past the table that is only known at run time
         return ops.slice(self._table(), (0, 0), (length, self.table.shape[1]))
 
     def _check_length(self, length: int | Tensor | None) -> None:
@@ -106,12 +141,15 @@ class PositionalEncoding(keras.layers.Layer):
         return ops.cast(ops.convert_to_tensor(self.table), self.compute_dtype)
 
     def compute_output_spec(self, inputs: Tensor, positions: Tensor | None = None) -> Any:
+        """Return the symbolic output, after checking the length of the input."""
         if positions is None:
-            self._check_length(inputs.shape[1])  # told while a model is being made
+            self._check_length(inputs.shape[1])  # reports a wrong length while a model is being built
         return super().compute_output_spec(inputs, positions)
 
     def compute_output_shape(self, inputs_shape: Shape, positions_shape: Shape | None = None) -> Shape:
+        """Return the shape of the input."""
         return inputs_shape
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
         return {**super().get_config(), "max_length": self.max_length, "kind": self.kind}

@@ -1,4 +1,4 @@
-"""Saving and loading of quantized weights together with how they are quantized."""
+"""Saving and loading of quantized weights together with their quantization mode."""
 
 import json
 from typing import Any
@@ -6,17 +6,19 @@ from typing import Any
 import keras
 import numpy as np
 
-_KEY = "quantization"  # in a weights file, beside the variables of the layer that owns the quantized ones
+_KEY = "quantization"  # in a weights file, beside the variables of the layer
 
 
 class Quantizable(keras.layers.Layer):
-    """A layer whose weights file says which of its sublayers are quantized, and how.
+    """Base class of layers whose weights file records which sublayers are quantized, and how.
 
-    A configuration is not enough: that of a composite layer says nothing of its sublayers, and Keras does not
-    keep that of a layer that a subclassed model makes. Loading quantizes the sublayers as they were saved.
+    The configuration is not enough for that: the one of a composite layer does not describe its sublayers,
+    and Keras does not save the one of a layer that a subclassed model creates. Loading quantizes the
+    sublayers as they were saved.
     """
 
     def save_own_variables(self, store: Any) -> None:
+        """Write the variables, and the quantization of the sublayers."""
         super().save_own_variables(store)
         quantized = {
             name: {
@@ -30,6 +32,7 @@ class Quantizable(keras.layers.Layer):
             store[_KEY] = np.frombuffer(json.dumps(quantized).encode(), np.uint8)
 
     def load_own_variables(self, store: Any) -> None:
+        """Quantize the sublayers as they were saved, and read the variables."""
         variables = {name: store[name] for name in store.keys() if name != _KEY}  # noqa: SIM118  (no mapping)
         if self.built and len(variables) < len(store.keys()):
             parts = self._parts()
@@ -40,7 +43,7 @@ class Quantizable(keras.layers.Layer):
         super().load_own_variables(variables)
 
     def _parts(self) -> dict[str, keras.layers.Layer]:
-        """What can be quantized, by names that do not depend on where the layer is used."""
+        """Return the sublayers that can be quantized, by names that do not depend on the model."""
         return {
             "" if layer is self else layer.name: layer
             for layer in self._flatten_layers()

@@ -9,13 +9,14 @@ from keras import ops
 
 
 class Rematerializable(keras.layers.Layer):
-    """A layer that can be recomputed whatever arguments it is called with.
+    """Base class of layers that can be recomputed whatever arguments they are called with.
 
-    TensorFlow recomputes functions of positional tensors alone, and Keras passes masks by name, also where
-    there are none: without this class, a layer that takes a mask fails under keras.RematScope.
+    TensorFlow recomputes functions of positional tensors alone, and Keras passes masks by name, even if they
+    are None. Without this class, a layer that takes a mask fails under keras.RematScope.
     """
 
     def rematerialized_call(self, layer_call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Wrap a call so that the backward pass recomputes it as a function of its float tensors."""
         given = inspect.signature(layer_call).bind(*args, **kwargs).arguments
         sequences = {name: value for name, value in given.items() if _has_gradient(value)}
         settings = {name: value for name, value in given.items() if name not in sequences}

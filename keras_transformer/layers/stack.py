@@ -1,4 +1,4 @@
-"""What the encoder and the decoder share: a row of like blocks, and the normalisation that closes it."""
+"""Base class of the encoder and the decoder: a stack of equal blocks and the final normalization."""
 
 from typing import Any, ClassVar
 
@@ -11,10 +11,7 @@ from keras_transformer.layers.tensor import Shape, Tensor
 
 
 class TransformerStack(TransformerSettings):
-    """num_layers blocks of one class; pre-norm closes with a layer normalisation of the residuals' sum.
-
-    A layer given as activation, such as PReLU, is cloned: each block has its own, with new weights.
-    """
+    """Base class of a stack of equal blocks; a pre-norm stack ends with a layer normalization."""
 
     block_class: ClassVar[type[TransformerBlock]]
 
@@ -44,7 +41,7 @@ class TransformerStack(TransformerSettings):
         )
 
     def _activation(self) -> Any:
-        """The activation of one block: a layer is cloned, as its weights would be those of all blocks."""
+        """Return the activation of one block; a layer is cloned, because blocks share no weights."""
         if not isinstance(self.activation, keras.layers.Layer):
             return self.activation
         return type(self.activation).from_config(self.activation.get_config())
@@ -60,7 +57,9 @@ class TransformerStack(TransformerSettings):
         return x if self.norm is None else self.norm(x)
 
     def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> Shape:
+        """Return the shape of the input."""
         return inputs_shape
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
         return {**super().get_config(), "num_layers": self.num_layers}

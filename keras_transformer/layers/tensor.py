@@ -1,4 +1,4 @@
-"""What a layer takes and gives back."""
+"""Types of tensors and shapes, and operations on them that layers share."""
 
 from typing import Any, TypeAlias
 
@@ -15,10 +15,10 @@ Shape: TypeAlias = tuple[int | None, ...]
 
 
 def traced_spec(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
-    """What a symbolic call gives, found by tracing it, in the layer's own type.
+    """Return the symbolic output of a call, found by tracing it, in the layer's compute dtype.
 
-    Traced: what comes out may depend on an argument, and a wrong mask is told at once. In the layer's type:
-    PyTorch's backend traces with float32 variables whatever the policy is.
+    The call is traced because the output may depend on an argument, and to report a wrong mask at once. The
+    dtype is set because the PyTorch backend traces with float32 variables under every policy.
     """
     traced = keras.Operation.compute_output_spec(layer, *args, **kwargs)
     return keras.tree.map_structure(
@@ -27,17 +27,17 @@ def traced_spec(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
 
 
 def known(tensor: Tensor) -> NDArray[Any] | None:
-    """The values of a tensor, or None while a graph is traced: it has none there."""
+    """Return the values of a tensor, or None while a graph is traced: they are not known then."""
     if in_symbolic_scope():
         return None
     try:
         return np.asarray(ops.convert_to_numpy(tensor))
     except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError):
-        return None  # each backend raises its own
+        return None  # each backend raises an exception type of its own
 
 
 def whole(name: str, values: Any, stop: int, remedy: str = "", floats: bool = False) -> Tensor:
-    """Return values as integers, and refuse those that are known to lie outside 0 to stop - 1.
+    """Return values as integers from 0 to stop - 1.
 
     In a graph values are not known. There floats are refused, unless `floats` allows them: then their
     fractions are cut off, as in keras.layers.Embedding.
@@ -73,7 +73,7 @@ def fits(shape: Shape, wanted: Shape, broadcast: bool = False) -> bool:
 
 
 def looked_up(table: Tensor, indices: Tensor) -> Tensor:
-    """A table (N, D) and integers of any shape (...) -> their rows (..., D)."""
-    # Reshaped to what it is, which copies nothing: TensorFlow's gradient is then dense. As rows, one for each
-    # time that an index comes, Keras' Adam and its clipping would square them before they are added up.
+    """Look up rows of a table (N, D): integers of any shape (...) -> (..., D)."""
+    # The reshape copies nothing, but makes TensorFlow's gradient dense. A sparse gradient has a row for each
+    # occurrence of an index, and Keras' Adam and clipping would square these rows before adding them up.
     return ops.take(ops.reshape(table, table.shape), indices, axis=0)

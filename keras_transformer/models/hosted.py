@@ -1,6 +1,7 @@
-"""A Keras model decoded in ONNX Runtime, which lays its weights out for the products once.
+"""Decoding of a Keras model in ONNX Runtime.
 
-TensorFlow does so in every product (docs/decisions/decoding.md).
+ONNX Runtime prepares the weights for its matrix products once; TensorFlow does so in every product
+(docs/decisions/decoding.md).
 """
 
 from collections.abc import Callable
@@ -28,14 +29,14 @@ from keras_transformer.models.weights import network_weights, unlike_network
 
 
 def refusal(model: TranslationModel) -> str | None:
-    """Why there are no ONNX graphs of this model, if there are none."""
+    """Return the reason why this model has no ONNX graphs, or None if it has them."""
     network = model.network
     heads = (network.num_heads, network.decoder_heads)
     return unlike_network(model) or transformer.refusal(network.activation, network.width, *heads)
 
 
 class HostedModel:
-    """One model, and the graphs of its weights as they were when a decoder was last asked for."""
+    """A model and the ONNX sessions of its weights, which are renewed when the weights have changed."""
 
     def __init__(self, model: TranslationModel) -> None:
         self.model = model
@@ -45,7 +46,7 @@ class HostedModel:
         self._sessions: dict[Any, Any] = {}
 
     def decoder(self, search: Search, max_length: int) -> Decoder:
-        """Return a decoder of rows with the weights as they are now."""
+        """Return a decoder of rows with the current weights."""
         encode, decode, choose = self._sessions_of(encoder, decoder, _candidates)
         make_backend = partial(OnnxBackend, encode, decode, choose, search.start_id)
         limit = self.model.network.answer_limit
@@ -70,7 +71,7 @@ def _candidates(network: NetworkWeights, products: Products) -> Graph:
 
 
 def _reader(model: TranslationModel) -> Callable[[], list[NDArray[Any]]]:
-    """A function that gives the values that the model's weights have when it is called."""
+    """Return a function that reads the current values of the model's weights."""
     weights = model.weights
     if keras.backend.backend() != "tensorflow":
         return lambda: [np.array(ops.convert_to_numpy(weight)) for weight in weights]
@@ -78,7 +79,7 @@ def _reader(model: TranslationModel) -> Callable[[], list[NDArray[Any]]]:
 
     read = tf.function(lambda: [weight.value.read_value() for weight in weights], autograph=False)
     graph = read.get_concrete_function()
-    # views: TensorFlow writes a new value elsewhere as long as somebody holds the old one
+    # views: TensorFlow writes a new value to other memory while a view of the old one exists
     return lambda: [np.asarray(memoryview(value)) for value in graph()]
 
 

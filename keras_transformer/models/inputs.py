@@ -1,4 +1,4 @@
-"""What a translation model reads: ids by name, and texts to translate. Errors say what was given instead."""
+"""Checks of the inputs of a translation model: ids by name, and texts to translate."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
@@ -9,7 +9,7 @@ from keras_transformer.layers.arguments import check_sizes
 
 
 def holds_text(data: Any) -> bool:
-    """Whether there is text in data that `fit` reads: an array, a Dataset, or any nesting of them."""
+    """Return whether data for `fit` holds text: an array, a Dataset, or any nesting of them."""
     if isinstance(data, str | bytes):
         return True
     if isinstance(data, Mapping):
@@ -25,14 +25,18 @@ def holds_text(data: Any) -> bool:
 
 
 def without_text(data: Any) -> Any:
-    """The data of `fit`, `evaluate` or `predict`, if it holds no text."""
+    """Return the data of `fit`, `evaluate` or `predict`.
+
+    Raises:
+        TypeError: If it holds text.
+    """
     if holds_text(data):
         raise TypeError(wrong_inputs(data))
     return data
 
 
 def wrong_inputs(data: Any) -> str:
-    """What is wrong with inputs that are not ids by name, and what to do."""
+    """Return an error text for inputs that are not ids by name."""
     if holds_text(data):
         got = "text"
     elif isinstance(data, Mapping):
@@ -47,7 +51,11 @@ def wrong_inputs(data: Any) -> str:
 
 
 def texts_of(texts: Iterable[str], name: str = "translate") -> list[str]:
-    """A list of the texts, each of which is one."""
+    """Return the texts as a list.
+
+    Raises:
+        TypeError: If it is a single text, not iterable, or holds something else than texts.
+    """
     if isinstance(texts, str | bytes):
         raise TypeError(f"{name} takes a list of texts; got the text {texts[:40]!r}. Put it into a list.")
     if not isinstance(texts, Iterable):
@@ -60,7 +68,11 @@ def texts_of(texts: Iterable[str], name: str = "translate") -> list[str]:
 
 
 def check_search(beam: int, length_penalty: float, max_tokens: int | None) -> None:
-    """Refuse options of a search that are of another type, or out of range."""
+    """Check the options of a search.
+
+    Raises:
+        ValueError: If an option is not a number, or is out of range.
+    """
     check_sizes(beam=beam, max_tokens=1 if max_tokens is None else max_tokens)
     if not isinstance(length_penalty, Real) or not isfinite(length_penalty):
         raise ValueError(f"length_penalty must be a finite number; got {length_penalty!r}.")

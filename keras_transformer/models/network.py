@@ -1,4 +1,4 @@
-"""The sizes of a translation network, and the presets."""
+"""The configuration of a translation network, and the presets."""
 
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
@@ -11,7 +11,7 @@ POSITIONS = ("sinusoidal", "sinusoidal_halves")
 
 @dataclass(frozen=True)
 class Network(Settings):
-    """Everything that decides what a translation network computes, but for its vocabulary and its weights.
+    """Configuration of a translation network: its sizes and options, without vocabulary and weights.
 
     Args:
         encoder_layers: Number of encoder blocks.
@@ -22,17 +22,21 @@ class Network(Settings):
         dropout: Dropout rate of embeddings and sublayers.
         attention_dropout: Dropout rate of attention weights.
         inner_dropout: Dropout rate inside the feed-forward layers.
-        activation: Activation of the feed-forward layers, as Keras calls it.
-        norm_first: Whether a sublayer's normalisation stands before it (pre-norm) or behind it (post-norm).
-        max_length: The most tokens of a source or an answer.
-        decoder_inner_width: Width inside the decoder's feed-forward layers, if it has its own.
-        decoder_num_heads: Number of the decoder's attention heads, if it has its own.
-        positions: "sinusoidal", sines and cosines in turns; or "sinusoidal_halves", all sines first.
+        activation: Name of the feed-forward layers' activation in Keras.
+        norm_first: Whether each sublayer is normalized before (pre-norm) or after it (post-norm).
+        max_length: Largest number of tokens of a source or an answer.
+        decoder_inner_width: Width inside the decoder's feed-forward layers; None for inner_width.
+        decoder_num_heads: Number of the decoder's attention heads; None for num_heads.
+        positions: "sinusoidal" alternates sines and cosines; "sinusoidal_halves" has all sines first.
         scale_embeddings: Whether embeddings are multiplied by √width.
-        tied_output: Whether the target's embeddings give the logits, or a table of their own.
+        tied_output: Whether the target's embedding computes the logits, or a separate table.
         output_bias: Whether a bias is added to the logits.
-        answer_tokens: The longest answer, whatever its source; None for 2 S + 10 tokens to S of the source.
-        forbidden: Ids that no answer has.
+        answer_tokens: Length limit of answers to all sources; None for 2 S + 10 tokens, where S is the number
+            of source tokens.
+        forbidden: Ids that no answer contains.
+
+    Raises:
+        ValueError: With every value that is out of range.
     """
 
     #: Options that files of earlier releases do not have, and that are left out where they change nothing.
@@ -94,13 +98,21 @@ class Network(Settings):
 
     @classmethod
     def from_preset(cls, name: str, **changes: Any) -> Self:
-        """A preset, with any of its fields said otherwise."""
+        """Create the configuration of a preset.
+
+        Args:
+            name: Name of a preset, such as "tiny".
+            **changes: Fields that differ from the preset.
+
+        Raises:
+            ValueError: If there is no such preset, or a field is out of range.
+        """
         if name not in PRESETS:
             raise ValueError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}.")
         return cls.from_dict({**PRESETS[name], **changes})
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON, without the options that change nothing."""
+        """Return the fields for JSON, without the optional ones that have their default."""
         defaults = {field.name: field.default for field in fields(self) if field.name in self.optional}
         return {
             name: value
@@ -110,16 +122,21 @@ class Network(Settings):
 
     @property
     def decoder_heads(self) -> int:
-        """Number of attention heads of the decoder, and of its attention to the source."""
+        """Number of attention heads of the decoder, in self-attention and cross-attention."""
         return self.decoder_num_heads or self.num_heads
 
     @property
     def answer_limit(self) -> AnswerLimit:
-        """The longest answer to n source tokens, as far as max_length allows."""
+        """Limit of an answer's length for n source tokens; max_length applies as well."""
         return AnswerLimit(0, self.answer_tokens) if self.answer_tokens else AnswerLimit()
 
     def parameters(self, source_vocabulary: int, target_vocabulary: int | None = None) -> int:
-        """How many numbers are trained; without target_vocabulary both sides share one embedding."""
+        """Return the number of trained values.
+
+        Args:
+            source_vocabulary: Number of source ids.
+            target_vocabulary: Number of target ids; None where both sides share one embedding.
+        """
         width = self.width
         attention, norm = 4 * (width * width + width), 2 * width
         encoder = self.encoder_layers * (attention + self._feed_forward(self.inner_width) + 2 * norm)

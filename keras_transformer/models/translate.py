@@ -1,4 +1,4 @@
-"""Texts through a model: into ids, through a search, into text again, in the order given."""
+"""Translation of texts with a model: encode, search, decode."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,13 +19,21 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 
 class Hypothesis(NamedTuple):
-    """One answer to a text, with its probability under the model."""
+    """One answer to a text, with its probability under the model.
+
+    Attributes:
+        text: The answer.
+        tokens: Its ids, without the end id.
+        score: Sum of log_probs / (number of log_probs ** length penalty).
+        log_probs: Natural log-probability of each token, and of the end id if the answer has one.
+        alignment: For each of log_probs, the source position with the highest attention weight.
+    """
 
     text: str
-    tokens: list[int]  # without the end
-    score: float  # the sum of log_probs over (their number ** length penalty)
-    log_probs: list[float]  # of each token, and of the end where the answer has one
-    alignment: list[int]  # for each of these, the source position with the highest attention
+    tokens: list[int]
+    score: float
+    log_probs: list[float]
+    alignment: list[int]
 
 
 def translate(
@@ -35,7 +43,7 @@ def translate(
     length_penalty: float = 1.0,
     target_language: str | None = None,
 ) -> list[str]:
-    """Translate texts. A text of several sentences is divided, and its translations are joined again."""
+    """Translate texts: divide each into sentences, translate them, and join the translations."""
     tokenizer = _tokenizer(model)
     whole = [divided_for(tokenizer, text, model.lengths, target_language) for text in texts_of(texts)]
     sentences = [sentence for parts in whole for sentence in parts.texts]
@@ -46,14 +54,14 @@ def translate(
 def translate_sentences(
     model: TranslationModel, sentences: Sequence[str], beam: int = 1, length_penalty: float = 1.0
 ) -> list[str]:
-    """Translate sentences as they are, without dividing them."""
+    """Translate sentences without dividing them."""
     return sentence_translator(model, beam, length_penalty)(texts_of(sentences))
 
 
 def sentence_translator(
     model: TranslationModel, beam: int = 1, length_penalty: float = 1.0
 ) -> Callable[[list[str]], list[str]]:
-    """Return a function that translates sentences as they are, with the weights that the model has now."""
+    """Return a function that translates undivided sentences with the current weights of the model."""
     tokenizer, max_tokens = _tokenizer(model), model.network.max_length
     search = prepared_search(model, Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty))
 
@@ -77,17 +85,22 @@ def hypotheses(
     """Return the answers to each text, best first; a blank text has none.
 
     Args:
-        model: a translation model with a tokenizer.
-        texts: sentences, taken as they are.
-        beam: the number of answers to each; 1 is greedy.
-        length_penalty: scores are divided by the length of the answer to this power.
-        max_tokens: the longest answer; by default 2 S + 10 for S source tokens.
-        prefixes: for each text, what its answer begins with.
-        alignment: whether to compute alignments, which takes a second pass over the answers.
-        target_language: one of the tokenizer's target_languages, of a model that has several.
+        model: Translation model with a tokenizer.
+        texts: Sentences; they are not divided.
+        beam: Number of answers to each sentence; 1 is greedy decoding.
+        length_penalty: Exponent of the length by which scores are divided.
+        max_tokens: Largest number of tokens of an answer; by default 2 S + 10 for S source tokens.
+        prefixes: For each text, the text with which its answer begins.
+        alignment: Whether to compute alignments, which takes a second pass over the answers.
+        target_language: One of the tokenizer's target_languages, for a model that has several.
+
+    Returns:
+        For each text a list of up to `beam` answers.
 
     Raises:
-        ValueError: the number of prefixes is not that of the texts, or a target language is missing.
+        ValueError: If the number of prefixes is not that of the texts, an option is out of range, the model
+            has no tokenizer, or a target language is missing.
+        TypeError: If the texts are not a list of texts.
     """
     tokenizer = _tokenizer(model)
     texts = [
@@ -116,7 +129,7 @@ def hypotheses(
 
 
 def translate_ids(model: TranslationModel, rows: Rows, start_id: int, end_id: int) -> list[list[int]]:
-    """Translate rows of source ids greedily into target ids, without start and end."""
+    """Translate rows of source ids greedily into target ids, without start and end ids."""
     found = search_ids(model, rows, Search(start_id, end_id))
     return [_without_end(answers[0].ids, end_id) if answers else [] for answers in found]
 
@@ -128,9 +141,9 @@ def search_ids(
     max_tokens: int | None = None,
     prefixes: Rows | None = None,
 ) -> list[list[Answer]]:
-    """Return the answers to each row of source ids, best first, each with its end if it came to one.
+    """Return the answers to each row of source ids, best first, including the end id if an answer has one.
 
-    A row has the answers that it has alone. One of nothing but its end id has none.
+    The answers to a row do not depend on the other rows. A row that holds only its end id has none.
     """
     return prepared_search(model, search, max_tokens)(rows, prefixes=prefixes)
 
@@ -140,8 +153,8 @@ def prepared_search(
 ) -> Callable[..., list[list[Answer]]]:
     """Return a function of rows and `prefixes` that searches as `search_ids` does.
 
-    It uses the weights that the model has now. ONNX Runtime decodes, or the traced loop over the layers where
-    there are no ONNX graphs: an unusual network, quantized layers, a subclass. The traced loop returns no
+    It uses the current weights of the model. ONNX Runtime decodes. Where a model has no ONNX graphs (an
+    unusual network, quantized layers, a subclass), the traced loop over the layers decodes; it returns no
     scores.
     """
     check_search(search.beam, search.length_penalty, max_tokens)
@@ -160,7 +173,7 @@ def prepared_search(
 def _scored(
     model: TranslationModel, rows: Rows, found: list[list[Answer]], search: Search
 ) -> list[list[Answer]]:
-    """Return answers with their scores. Those of the traced loop have none: they take a second pass."""
+    """Return answers with their scores; answers of the traced loop are scored in a second pass."""
     unscored = [
         (row, answer.ids)
         for row, answers in zip(rows, found, strict=True)
@@ -185,5 +198,5 @@ def _tokenizer(model: TranslationModel) -> Tokenizer:
 
 
 def _without_end(ids: Sequence[int], end_id: int) -> list[int]:
-    """Without the end, and without padding."""
+    """Return the ids without the end id and padding."""
     return [number for number in ids if number not in (0, end_id)]

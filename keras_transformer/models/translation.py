@@ -1,6 +1,6 @@
-"""The translation model: token ids in, logits out; text in, text out once it has a tokenizer.
+"""The translation model: token ids to logits and, with a tokenizer, text to text.
 
-B batch, S source length, T target length, D width, V target vocabulary.
+B batch, S source length, T target length, D width, H heads, V target vocabulary.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,35 +32,65 @@ if TYPE_CHECKING:
     from keras_transformer.models.translate import Hypothesis
 
 PAD_ID = 0
-FORBIDDEN = -1e9  # is added to the logit of a token that is never chosen
+FORBIDDEN = -1e9  # added to the logit of a token that is never chosen
 
 
 class AttentionWeights(NamedTuple):
-    """How much each position takes from each other one: a list of layers, each (B, H, from, to)."""
+    """Attention weights of one pass, a list of layers for each kind of attention.
 
-    encoder: list[Tensor]  # (B, H, S, S)
-    decoder: list[Tensor]  # (B, H, T, T)
-    cross: list[Tensor]  # (B, H, T, S)
+    Attributes:
+        encoder: Self-attention of the encoder, each (B, H, S, S).
+        decoder: Self-attention of the decoder, each (B, H, T, T).
+        cross: Attention of the decoder to the source, each (B, H, T, S).
+    """
+
+    encoder: list[Tensor]
+    decoder: list[Tensor]
+    cross: list[Tensor]
 
 
 class DecodingState(NamedTuple):
-    """What goes from step to step."""
+    """State that is passed from one decoding step to the next.
+
+    Attributes:
+        cache: KV cache of the decoder.
+        output: Blocks of the output projection in the layout for steps of several rows; () for a single row.
+    """
 
     cache: DecoderCache
-    output: tuple[Tensor, ...]  # the output projection as the products of a step like it; () for one row
+    output: tuple[Tensor, ...]
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class TranslationModel(keras.Model):
-    """An encoder and a decoder over token embeddings; the output projection is the target embedding.
+    """Transformer encoder and decoder that translate token ids, and text if there is a tokenizer.
 
-    The network may give the projection a table of its own, or a bias, as imported models have them.
+    Inputs are {"source": (B, S), "target": (B, T)}, labels are (B, T). Sources end with the end id, targets
+    begin with the start id, and labels are the target shifted by one position. Id 0 is padding everywhere.
 
-    Trained on {"source": (B, S), "target": (B, T)} with labels (B, T): the source ends with the end id, the
-    target begins with the start id, the labels are the target one step on. Id 0 is padding everywhere.
-    Without target_vocabulary one vocabulary, and one embedding, serves both sides. `lengths` of the lines of
-    its corpus decide how `translate` divides a text. `seed` decides the dropout; the first weights follow
-    keras.utils.set_random_seed.
+    The output projection is the target embedding unless the network has a table of its own for it.
+    keras.utils.set_random_seed decides the initial weights.
+
+    Args:
+        network: Sizes and options of the network.
+        source_vocabulary: Number of source ids.
+        target_vocabulary: Number of target ids; None for one vocabulary and one embedding on both sides.
+        tokenizer: Tokenizer of the model, which `translate` needs.
+        lengths: Lengths of the lines in the training corpus; they decide how `translate` divides a text.
+        seed: Seed of the dropout.
+        **kwargs: Arguments of keras.Model.
+
+    Raises:
+        TypeError: If network is not a Network.
+
+    Example:
+        ```python
+        tokenizer = Tokenizer.train(pairs, source_lang="fr", target_lang="en")
+        model = TranslationModel.from_preset("tiny", tokenizer=tokenizer)
+        model.compile("adam", LabelSmoothedCrossEntropy())
+        model.fit(text_batches(pairs, tokenizer), epochs=10)
+        model.translate(["Je suis étudiant."])  # ["I am a student."]
+        ```
     """
 
     def __init__(
@@ -124,7 +154,23 @@ class TranslationModel(keras.Model):
         dtype: Any = None,
         **changes: Any,
     ) -> Self:
-        """tiny, small or base, with the tokenizer's vocabulary; `changes` are fields of the Network."""
+        """Create a model of a preset's sizes, with the vocabulary of a tokenizer.
+
+        Args:
+            preset: Name of a preset, such as "tiny".
+            tokenizer: Tokenizer of the model.
+            lengths: Lengths of the lines in the training corpus.
+            seed: Seed of the dropout.
+            dtype: Dtype or dtype policy of the layers; by default that of Keras.
+            **changes: Fields of the network that differ from the preset, such as dropout=0.3.
+
+        Returns:
+            A model with initial weights.
+
+        Raises:
+            TypeError: If tokenizer is not a Tokenizer.
+            ValueError: If there is no such preset, or a field is out of range.
+        """
         if not isinstance(tokenizer, Tokenizer):
             raise TypeError(
                 f"tokenizer must be a Tokenizer, which sets the vocabulary's size; got {tokenizer!r}. "
@@ -139,7 +185,18 @@ class TranslationModel(keras.Model):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The model of a run directory, or of a .keras file."""
+        """Load a model from a run directory or a .keras file.
+
+        Args:
+            path: The directory or the file.
+
+        Returns:
+            The model, with its tokenizer if it was saved with one.
+
+        Raises:
+            FileNotFoundError: If there is no model.
+            TypeError: If the file holds a model of another class.
+        """
         path = Path(path)
         file = path / "model.keras" if path.is_dir() else path
         if not file.is_file():
@@ -151,15 +208,15 @@ class TranslationModel(keras.Model):
 
     @classmethod
     def from_pretrained(cls, path: str | Path) -> "TranslationModel":
-        """Make a model of a MarianMT (OPUS-MT) directory as transformers saves it.
+        """Load a MarianMT (OPUS-MT) directory as Hugging Face transformers saves it.
 
         Args:
-            path: Holds config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm and
-                vocab.json. Nothing in it is executed.
+            path: Directory with config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm
+                and vocab.json. Nothing in it is executed.
 
         Returns:
-            The model with its tokenizer. Its ids are numbered anew: 0 padding, 1 unknown, 2 start, 3 end,
-            then the pieces in the order of vocab.json.
+            The model with its tokenizer. Its ids are renumbered: 0 padding, 1 unknown, 2 start, 3 end, then
+            the pieces in the order of vocab.json.
 
         Raises:
             PretrainedError: With everything that is wrong with the directory, or not supported.
@@ -170,7 +227,7 @@ class TranslationModel(keras.Model):
 
     @property
     def lengths(self) -> Lengths:
-        """Of the lines of its corpus, as far as its positions go."""
+        """Lengths of the lines in the training corpus, at most the network's max_length."""
         return self._lengths
 
     @lengths.setter
@@ -178,7 +235,7 @@ class TranslationModel(keras.Model):
         self._lengths = lengths.within(self.network.max_length)
 
     def build(self, inputs_shape: Any = None) -> None:
-        """Every weight follows from the network: no input is needed."""
+        """Create the weights; their shapes follow from the network alone."""
         vectors: Shape = (None, None, self.network.width)
         for embedding in (self.source_embedding, self.target_embedding, self.projection()):
             if not embedding.built:
@@ -189,40 +246,101 @@ class TranslationModel(keras.Model):
         self.built = True
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Check that the inputs are ids by name, then call the model."""
         if not isinstance(inputs, Mapping) or not {"source", "target"} <= inputs.keys() or holds_text(inputs):
             raise TypeError(wrong_inputs(inputs))
         return super().__call__(inputs, *args, **kwargs)
 
     def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Train the model, as keras.Model.fit does.
+
+        Args:
+            x: Batches of ids, such as those of `text_batches`.
+            *args: Other arguments of keras.Model.fit.
+            **kwargs: Other arguments of keras.Model.fit.
+
+        Returns:
+            The history of the training.
+
+        Raises:
+            TypeError: If x holds text.
+        """
         return super().fit(without_text(x), *args, **kwargs)
 
     def evaluate(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Compute the loss and the metrics, as keras.Model.evaluate does.
+
+        Args:
+            x: Batches of ids, such as those of `text_batches`.
+            *args: Other arguments of keras.Model.evaluate.
+            **kwargs: Other arguments of keras.Model.evaluate.
+
+        Returns:
+            The loss, or a list of the loss and the metrics.
+
+        Raises:
+            TypeError: If x holds text.
+        """
         return super().evaluate(without_text(x), *args, **kwargs)
 
     def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """Compute logits, as keras.Model.predict does.
+
+        Args:
+            x: Batches of ids, such as those of `text_batches`.
+            *args: Other arguments of keras.Model.predict.
+            **kwargs: Other arguments of keras.Model.predict.
+
+        Returns:
+            Logits (B, T, V).
+
+        Raises:
+            TypeError: If x holds text. `translate` translates texts.
+        """
         return super().predict(without_text(x), *args, **kwargs)
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> Tensor:
-        """{"source": (B, S), "target": (B, T)} -> logits (B, T, V), those of forbidden tokens as they are.
+        """Compute the logits of the next target token at every position.
 
-        Keras tells a model that it trains only if it asks, with `training`; the layers hear it from there.
+        Args:
+            inputs: {"source": (B, S), "target": (B, T)}, token ids.
+            training: Whether dropout is active. Keras passes it only to a model that declares it, and from
+                there to the layers.
+
+        Returns:
+            Logits (B, T, V). Those of forbidden tokens are unchanged.
         """
         return self._look(inputs)[0]
 
     def attend(self, inputs: dict[str, Tensor]) -> tuple[Tensor, AttentionWeights]:
-        """{"source": (B, S), "target": (B, T)} -> logits (B, T, V) and every attention weight behind them.
+        """Compute logits and all attention weights.
 
-        The logits are those that a search chooses from.
+        Args:
+            inputs: {"source": (B, S), "target": (B, T)}, token ids.
+
+        Returns:
+            Logits (B, T, V) from which a search chooses, those of forbidden tokens lowered; and the attention
+            weights.
         """
         logits, attention = self._look(inputs)
         return self._choosable(logits), attention
 
     def projection(self) -> TokenEmbedding:
-        """The embedding whose reverse gives the logits. No property: Keras would save it under this name."""
+        """Return the embedding whose reverse computes the logits.
+
+        It is a method, because Keras would save a property as another layer.
+
+        Returns:
+            The target embedding, or the separate table of a model with tied_output=False.
+        """
         return self.target_embedding if self.network.tied_output else self.untied_output
 
     def decoding_bias(self) -> Tensor | None:
-        """(V,): what is added to the products of the projection where tokens are chosen, if anything is."""
+        """Return the values that a search adds to the products of the output projection.
+
+        Returns:
+            Output bias and the penalty of forbidden tokens (V,), or None if there is neither.
+        """
         bias = ops.convert_to_tensor(self.projection().bias) if self.network.output_bias else None
         if self._forbidden is None:
             return bias
@@ -245,14 +363,31 @@ class TranslationModel(keras.Model):
         return self.encoder(x, mask=_real(source), return_attention_scores=True)
 
     def encode(self, source: Tensor, target_length: int | Tensor) -> DecodingState:
-        """(B, S) -> what `step` needs for target_length steps: the encoder runs here, and only here."""
+        """Run the encoder, and start the state of the decoder.
+
+        Args:
+            source: Token ids (B, S).
+            target_length: Number of steps for which the state has room.
+
+        Returns:
+            The state for `step`.
+        """
         memory, _ = self._encode(source)
         cache = self.decoder.start(ops.shape(source)[0], target_length, memory, _real(source))
-        # a single row takes the embedding as it lies: turning it round costs more than it saves
+        # a single row uses the table without transposing it, which would cost more than it saves
         return DecodingState(cache, () if source.shape[0] == 1 else self.projection().output_blocks())
 
     def step(self, token: Tensor, position: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
-        """One token of each row (B,), at a position of its own (B,) or of all () -> logits (B, V), state."""
+        """Decode one token of each row.
+
+        Args:
+            token: Ids of the tokens before (B,), at first the start id.
+            position: Index of the token, (B,) for each row its own, or () for all rows.
+            state: The state that `encode` or the last `step` returned.
+
+        Returns:
+            Logits (B, V) of the next token, and the new state.
+        """
         where = ops.convert_to_tensor(position)
         x = self.target_embedding(token[:, None]) + self.positions.at(where[..., None])
         decoded, cache = self.decoder.step(x, where, state.cache)
@@ -270,30 +405,59 @@ class TranslationModel(keras.Model):
         length_penalty: float = 1.0,
         target_language: str | None = None,
     ) -> list[str]:
-        """The best answer to each text, in the order given. beam 1 is greedy.
+        """Translate texts.
 
-        A text of several sentences is divided as the model's `lengths` say, and a blank one stays blank.
+        A text of several sentences is divided according to `lengths`, and the translations are joined. A
+        blank text stays blank.
+
+        Args:
+            texts: Texts in the source language.
+            beam: Width of the beam search; 1 is greedy decoding.
+            length_penalty: Exponent of the length by which scores of a beam are divided.
+            target_language: One of the tokenizer's target_languages, for a model that has several.
+
+        Returns:
+            The best translation of each text, in order.
+
+        Raises:
+            ValueError: If the model has no tokenizer, or an option is out of range.
+            TypeError: If texts is not a list of texts.
+
+        Example:
+            ```python
+            model = TranslationModel.load("build/demo/run")
+            model.translate(["Je suis étudiant."], beam=4)
+            ```
         """
         from keras_transformer.models.translate import translate  # noqa: PLC0415  (it loads ONNX Runtime)
 
         return translate(self, texts, beam, length_penalty, target_language)
 
     def hypotheses(self, texts: Sequence[str], **options: Any) -> "list[list[Hypothesis]]":
-        """Each sentence's answers with their scores; the options are those of models.translate.hypotheses."""
+        """Return several answers to each sentence, with scores and alignments.
+
+        Args:
+            texts: Sentences; they are not divided.
+            **options: `beam`, `length_penalty`, `max_tokens`, `prefixes`, `alignment` and `target_language`
+                of keras_transformer.models.translate.hypotheses.
+
+        Returns:
+            For each sentence a list of Hypothesis, best first: text, tokens, score, log_probs, alignment.
+        """
         from keras_transformer.models.translate import hypotheses  # noqa: PLC0415
 
         return hypotheses(self, texts, **options)
 
     def export(self, filepath: str | Path, format: str = "tf_saved_model", **options: Any) -> None:  # noqa: A002
-        """Export `call`, ids to logits, as Keras exports any model: "tf_saved_model", "onnx", "litert", ...
+        """Export `call`, ids to logits, in a format of keras.Model.export.
 
-        Batch and lengths are dynamic unless input_signature says otherwise. A version directory, with the
-        search, the tokenizer and every runtime's files, is written by `keras-transformer export`.
+        Batch and lengths are dynamic unless input_signature says otherwise. To write a version directory with
+        search, tokenizer and the files of every runtime, use `keras-transformer export`.
 
         Args:
-            filepath: Where to; ".tflite" at its end for "litert".
-            format: Of keras.Model.export.
-            **options: Others of keras.Model.export.
+            filepath: Where to write; for "litert" it ends with ".tflite".
+            format: A format of keras.Model.export.
+            **options: Other arguments of keras.Model.export.
         """
         ids = {
             name: keras.InputSpec(shape=(None, None), dtype="int32", name=name)
@@ -302,6 +466,7 @@ class TranslationModel(keras.Model):
         super().export(filepath, format=format, **{"input_signature": [ids], **options})
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor for JSON."""
         own = {
             "network": self.network.as_dict(),
             "source_vocabulary": self.source_vocabulary,
@@ -314,6 +479,11 @@ class TranslationModel(keras.Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
+        """Create a model, without its weights, from the result of `get_config`.
+
+        Args:
+            config: The configuration.
+        """
         network, tokenizer = Network.from_dict(config["network"]), config["tokenizer"]
         if tokenizer is not None:
             tokenizer = Tokenizer.from_config(tokenizer)
@@ -321,7 +491,13 @@ class TranslationModel(keras.Model):
         return cls(**{**config, "network": network, "tokenizer": tokenizer, "lengths": lengths})
 
     def with_policy(self, dtype: str) -> Self:
-        """A copy with the same weights under another dtype policy. What is saved or exported is float32."""
+        """Return a copy with the same weights under another dtype policy.
+
+        Saved and exported models are float32 under any policy.
+
+        Args:
+            dtype: A dtype policy of Keras, such as "mixed_bfloat16".
+        """
         config = {**self.get_config(), "dtype": dtype}
         copy = self.from_config(config)
         copy.build()
@@ -330,7 +506,7 @@ class TranslationModel(keras.Model):
 
 
 def _forbidden(ids: Sequence[int], size: int) -> Any:
-    """(V,): FORBIDDEN for these ids, 0 for all others; None without ids."""
+    """Return FORBIDDEN for these ids and 0 for all others (V,), or None without ids."""
     if not ids:
         return None
     outside = [number for number in ids if number >= size]

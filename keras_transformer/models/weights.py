@@ -1,4 +1,4 @@
-"""The weights of a translation model by name, from which ONNX graphs and other engines' files are written."""
+"""The weights of a translation model by name, for writing ONNX graphs and files of other engines."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -13,7 +13,7 @@ from keras_transformer.layers.arguments import arguments_of
 from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.models.translation import TranslationModel
 
-#: The layers that hold weights, and the attributes that give them.
+#: The layers that hold weights, with the names of their weights.
 _ATTRIBUTES: dict[type, tuple[str, ...]] = {
     layers.TokenEmbedding: ("embeddings",),
     layers.PositionalEncoding: ("table",),
@@ -36,7 +36,7 @@ _KNOWN = {
 
 
 class _LayerWeights(Mapping[str, Array]):
-    """Arrays by name, each read from its layer at every lookup, so that large ones are not held here."""
+    """Arrays by name, read from the layer at every lookup, to avoid a second copy in memory."""
 
     def __init__(self, readers: dict[str, Callable[[], Any]]) -> None:
         self._readers = readers
@@ -52,7 +52,7 @@ class _LayerWeights(Mapping[str, Array]):
 
 
 def network_weights(model: TranslationModel) -> NetworkWeights:
-    """Return the sizes and the weights of a model that `unlike_network` has no objection to."""
+    """Return the sizes and weights of a model for which `unlike_network` returns None."""
     network, root = model.network, f"{model.path}/"
     named = {
         "source_embedding": model.source_embedding,
@@ -79,7 +79,7 @@ def network_weights(model: TranslationModel) -> NetworkWeights:
 
 
 def unlike_network(model: TranslationModel) -> str | None:
-    """Return why float weights and the network's sizes do not say all that this model computes, or None."""
+    """Return the reason why sizes and float weights do not describe this model fully, or None if they do."""
     for layer in model._flatten_layers():
         if type(layer) not in _KNOWN:
             return f"{layer.path} is a {type(layer).__name__}, which graphs of weights cannot stand for."

@@ -37,7 +37,7 @@ _HARDLY = {"train": 1.0, "valid": 0.05, "test": 0.05}
 
 
 def split_of(english: str) -> str:
-    """The split of a sentence: all French of one meaning goes the same way, so that neither side leaks."""
+    """Return the split of a sentence. All French of one meaning is in one split, so that no side leaks."""
     if english in KNOWN:
         return "train"
     place = crc32(english.encode()) % 1000
@@ -55,7 +55,7 @@ def _shuffled(size: int, random: Random) -> Iterator[int]:
 
 
 def _sentences(frame: Frame, direction: str, split: str, random: Random) -> Iterator[SentencePair]:
-    """The frame's sentences that belong to this direction and split."""
+    """Yield the frame's sentences that belong to this direction and split."""
     for index in _shuffled(frame.size, random):
         sentence = frame.at(index)
         if sentence is None or (direction == "en-fr" and not sentence.both):
@@ -84,16 +84,23 @@ def _mixed(direction: str, split: str, seed: int) -> Iterator[SentencePair]:
 
 @cache
 def capacity(direction: str, split: str) -> int:
-    """How many pairs there are; the first answer for a direction and split reads the whole space."""
+    """Return the number of pairs. The first call for a direction and split enumerates all of them."""
     return sum(1 for _ in _mixed(direction, split, 0))
 
 
 def phrasebook(
     direction: str = "fr-en", split: str = "train", pairs: int = 30_000, seed: int = 0
 ) -> Iterator[Pair]:
-    """Distinct sentence pairs, the same for the same arguments on every machine.
+    """Return distinct sentence pairs, the same for the same arguments on every machine.
 
-    The target is a function of the source; no sentence of valid or test is in train, on either side.
+    Args:
+        direction: "fr-en" or "en-fr".
+        split: "train", "valid" or "test".
+        pairs: Number of pairs.
+        seed: Seed of the selection.
+
+    Raises:
+        ValueError: If the direction or the split is unknown, or there are fewer pairs.
     """
     problems = [f"{name} must be one of {', '.join(choices)}; got {value!r}"
                 for name, value,
@@ -117,7 +124,7 @@ def phrasebook(
 
 
 def learned_whole(direction: str) -> list[Pair]:
-    """The fixed phrases: the first that a learner of the language hears, again and again."""
+    """Return the fixed phrases, which a learner of the language hears first and most often."""
     return [_pair(phrase, direction) for phrase in PHRASES if phrase.both or direction == "fr-en"]
 
 

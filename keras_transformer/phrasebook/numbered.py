@@ -60,7 +60,7 @@ def _contexts() -> tuple[tuple[str, str, str, str], ...]:
 
 
 def numbered_pairs(count: int, seed: int = 0) -> Iterator[Pair]:
-    """French-English pairs, all distinct, in constant memory: prices, quantities, rooms, trains."""
+    """Return distinct French-English pairs with prices, quantities, rooms and trains, in constant memory."""
     contexts = list(_contexts())
     most = len(contexts) * _NUMBERS
     if not 0 <= count <= most:

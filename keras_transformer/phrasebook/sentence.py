@@ -1,4 +1,4 @@
-"""A sentence pair as a frame writes it, and the frame: slots to fill and a function that fills them."""
+"""Sentence pairs and frames: a frame has slots to fill, and a function that fills them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from keras_transformer.phrasebook.grammar import english, french
 
 
 class SentencePair(NamedTuple):
-    """French, English, and whether English alone leads back to this French."""
+    """Pair of French and English; `both` is whether the English determines this French."""
 
     french: str
     english: str
@@ -18,7 +18,7 @@ class SentencePair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A family of sentences: one for every combination of its slots that makes sense."""
+    """Family of sentences: one for every combination of its slots that makes sense."""
 
     weight: float
     slots: tuple[Sequence[Any], ...]
@@ -26,15 +26,15 @@ class Frame:
 
     @property
     def size(self) -> int:
-        """Combinations, the senseless ones included."""
+        """Number of combinations, including those that make no sense."""
         return prod(map(len, self.slots))
 
     def also(self, weight: float, *slots: Sequence[Any]) -> "Frame":
-        """The same sentences of other words, weighed by themselves."""
+        """Return a frame with the same function and other slots, with its own weight."""
         return Frame(weight, slots, self.fill)
 
     def at(self, index: int) -> SentencePair | None:
-        """The combination with this number, None if it makes no sense."""
+        """Return the combination with this index, or None if it makes no sense."""
         words = []
         for slot in self.slots:
             index, place = divmod(index, len(slot))
@@ -44,7 +44,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Sentences(Sequence[SentencePair | None]):
-    """The sentences of a frame as the slot of another one."""
+    """Sentences of a frame as the slot of another frame."""
 
     frame: Frame
 
@@ -56,12 +56,12 @@ class Sentences(Sequence[SentencePair | None]):
 
 
 def frame(weight: float, *slots: Sequence[Any]) -> Callable[[Callable[..., SentencePair | None]], Frame]:
-    """Make a frame of the function below it."""
+    """Make a frame from the function below it."""
     return lambda fill: Frame(weight, slots, fill)
 
 
 def say(french_words: str, english_words: str, both: bool = True) -> SentencePair:
-    """Both sides spelled out: elided, contracted, a or an, with their capitals."""
+    """Finish both sides: elide and contract, choose a or an, and capitalize."""
     return SentencePair(french.write(french_words), english.write(english_words), both)
 
 
@@ -69,5 +69,5 @@ _CAPITAL = ("I", "Paul", "Paul's", "Marie", "Thomas", "Julie")
 
 
 def lowered(text: str) -> str:
-    """A finished sentence as the second half of another one: I and names keep their capital."""
+    """Return a finished sentence as the second half of another one: I and names keep their capital."""
     return text if text.split(maxsplit=1)[0].rstrip(",") in _CAPITAL else text[0].lower() + text[1:]

@@ -1,4 +1,4 @@
-"""The book's sentences as people type them: with the apostrophe of a telephone, or in a hurry."""
+"""Sentences of the phrasebook as people type them: with a telephone's apostrophe, or in a hurry."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ TYPOGRAPHIC, HURRIED = 0.15, 0.08  # shares of the sentences
 
 
 def as_typed(pairs: Iterable[Pair], seed: int = 0) -> Iterator[Pair]:
-    """Some of the sources with ’ for ', some without capitals and full stop. What they mean is the same."""
+    """Yield pairs of which some sources have ’ for ', and some no capitals and full stop."""
     chance = random.Random(seed)
     for pair in pairs:
         source = pair.source

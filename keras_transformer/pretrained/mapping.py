@@ -25,13 +25,7 @@ class Tensor(NamedTuple):
 
 
 class Fill(NamedTuple):
-    """How one weight of a model comes about.
-
-    Args:
-        target: The attributes and indices that lead from the model to the weight.
-        tensors: What it is made of.
-        combine: Takes the values of the tensors, and gives that of the weight.
-    """
+    """Rule by which one weight of a model is filled."""
 
     target: tuple[str | int, ...]
     tensors: tuple[Tensor, ...]
@@ -126,7 +120,7 @@ def _tensors(fills: Iterable[Fill]) -> Iterable[Tensor]:
 
 
 def _read(weights: Weights, names: Sequence[str]) -> tuple[Values, list[str]]:
-    """The values of the first of these names that is there, and what is wrong with the others."""
+    """Return the values of the first of these names that exists, and the problems of the others."""
     first, *others = (name for name in names if name in weights)
     values, problems = weights[first], []
     if not np.isfinite(values).all():

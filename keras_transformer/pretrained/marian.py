@@ -84,7 +84,7 @@ def _positions(config: MarianConfig) -> list[Constant]:
 
 
 def _fills(config: MarianConfig, vocabularies: Vocabularies, shares: bool) -> Iterator[Fill]:
-    """All weights; `shares` says whether source and target have one table."""
+    """Yield the rules for all weights; `shares` is whether source and target have one table."""
     yield from _tables(config, vocabularies, shares)
     bias = Tensor(("final_logits_bias",), (1, config.target_vocabulary))
     rows = vocabularies.target.rows

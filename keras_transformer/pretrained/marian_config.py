@@ -46,7 +46,7 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class MarianConfig:
-    """What a MarianMT directory says of its network and of how it generates. Ids are those of its files."""
+    """Network and generation options of a MarianMT directory. Ids are those of its files."""
 
     network: Network  # all but the ids that are never generated, which are numbered anew
     source_vocabulary: int
@@ -90,7 +90,7 @@ def read_marian_config(directory: PretrainedDirectory) -> MarianConfig:
 
 
 class Reader:
-    """Takes values out of the files, and collects what is wrong with them."""
+    """Reader of the values of the files, which collects their problems."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -98,6 +98,7 @@ class Reader:
     def config(
         self, config: dict[str, Any], generation: dict[str, Any], tokenizer: dict[str, Any]
     ) -> MarianConfig | None:
+        """Read the configuration, or return None if it has problems."""
         self._check_supported(config, generation)
         sizes = {
             name: self.size(config, name)
@@ -199,7 +200,10 @@ class Reader:
                 self.wrong(GENERATION, name, rule, generation[name])
 
     def _longest(self, generation: dict[str, Any], positions: int, forced: bool) -> int:
-        """The tokens of the longest answer. max_length counts the start; a forced end is not counted here."""
+        """Return the largest number of tokens of an answer.
+
+        max_length counts the start too; a forced end is not counted here.
+        """
         if generation.get("max_new_tokens") is not None:
             longest = self.size(generation, "max_new_tokens", file=GENERATION)
         else:
@@ -226,6 +230,7 @@ class Reader:
         file: str = CONFIG,
         most: int = MAX_SIZE,
     ) -> int:
+        """Return a whole number of at least 1."""
         value = values.get(name, default)
         if value is None:
             self.problems.append(f"{file}: {name} is missing")
@@ -263,10 +268,11 @@ class Reader:
         return self._text({name: value}, name, default, TOKENIZER)
 
     def _checked(self, right: bool, file: str, name: str, rule: str, value: Any, instead: Any) -> Any:
-        """The value if it is right; else the other one, and a problem."""
+        """Return the value if it is right; otherwise record a problem and return the other value."""
         if not right:
             self.wrong(file, name, rule, value)
         return value if right else instead
 
     def wrong(self, file: str, name: str, rule: str, value: Any) -> None:
+        """Record a problem of a value."""
         self.problems.append(f"{file}: {name} {rule}; got {value!r:.60}")

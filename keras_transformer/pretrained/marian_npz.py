@@ -79,7 +79,7 @@ def read_npz(directory: PretrainedDirectory) -> Parts:
 
 
 def _vocabulary(directory: PretrainedDirectory) -> tuple[Mapping[str, int], list[bytes]]:
-    """The ids of all pieces, and the SentencePiece models of both sides."""
+    """Read the ids of all pieces, and the SentencePiece models of both sides."""
     if not directory.has(VOCABULARY):
         model = directory.bytes(PIECES, MAX_MODEL_BYTES)
         try:

@@ -31,7 +31,7 @@ class Side(NamedTuple):
 
 
 class Vocabularies(NamedTuple):
-    """Both sides, and the ids that are never generated, as they are numbered here."""
+    """Vocabularies of both sides, and the ids that are never generated, in this project's numbering."""
 
     source: Side
     target: Side
@@ -98,7 +98,7 @@ def make_vocabularies(
 
 
 def _wrong(pieces: Mapping[str, Any], size: int, config: MarianConfig) -> list[str]:
-    """What is wrong with a vocabulary."""
+    """Return the problems of a vocabulary."""
     ids = [*pieces.values()]
     if not all(type(number) is int for number in ids):
         return ["every id must be a whole number"]

@@ -66,7 +66,7 @@ class _View(NamedTuple):
     strides: tuple[int, ...]
 
     def of(self, content: bytes) -> NDArray[Any]:
-        """The values, from the content of the storage."""
+        """Return the values from the content of the storage."""
         values = np.frombuffer(content, self.storage.dtype)
         if len(values) != self.storage.length:  # a view would read past its end
             raise _RefusedError(f"its storage {self.storage.key} is truncated")
@@ -121,7 +121,7 @@ def _refusing(path: Path) -> Iterator[None]:
 
 
 def _open_zip(path: Path) -> tuple[dict[str, _View], Read]:
-    """The tensors of a zip archive, and what reads one of its storages."""
+    """Return the tensors of a zip archive, and a function that reads one of its storages."""
     with zipfile.ZipFile(path) as archive:
         entries = {each.filename: each for each in archive.infolist()}
         if len(entries) < len(archive.infolist()):
@@ -188,7 +188,7 @@ def _limited(file: Any, size: int) -> bytes:
 
 
 def _next_pickle(file: BinaryIO) -> bytes:
-    """The bytes of the pickle that begins here, its last instruction included."""
+    """Return the bytes of the pickle that begins here, with its last instruction."""
     start = file.tell()
     for _, _, place in pickletools.genops(file):
         if place is not None and place - start > MAX_PICKLE_BYTES:
@@ -220,7 +220,7 @@ class _Unpickler(pickle.Unpickler):
 
     @staticmethod
     def known(module: str, name: str = "") -> Any:
-        """What a name of a state dict stands for, or None."""
+        """Return the meaning of a name in a state dict, or None."""
         if module == "torch" and name in DTYPES:
             return _StorageType(name)
         return {
@@ -293,7 +293,7 @@ def _storages(views: Mapping[str, _View]) -> dict[str, _Storage]:
 
 
 def _check(views: Mapping[str, _View], sizes: Mapping[str, int]) -> None:
-    """Every storage is as large as its tensors were told, and every tensor lies inside its storage."""
+    """Check that every storage has the size of its tensors, and that every tensor is inside its storage."""
     for name, view in views.items():
         storage = view.storage
         if sizes[storage.key] != storage.length * storage.dtype.itemsize:

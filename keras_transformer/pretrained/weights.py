@@ -67,7 +67,7 @@ def open_weights(directory: PretrainedDirectory) -> Weights:
 
 
 def _open_safetensors(path: Path) -> Weights:
-    """The library checks every offset before it reads, and maps the file into memory."""
+    """Open a file with the library, which checks every offset, and maps the file into memory."""
     try:
         file = safe_open(path, framework="numpy")
         parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)

@@ -1,1 +1,1 @@
-"""Text in and out of the models: tokenizer, corpus, batches and the embedded phrasebook."""
+"""Text for the models: corpora, cleaning, tokenizer, division into sentences, batches."""

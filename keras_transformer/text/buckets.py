@@ -1,8 +1,8 @@
-"""Batches of like lengths: few shapes, little padding, the order decided by a seed.
+"""Batches of similar lengths: few shapes, little padding, an order that follows from a seed.
 
-Every batch is full and has the shape of its bucket. What is left over when an epoch ends waits for the next
-one, so that no step is spent on a half-empty batch. The n-th batch follows from seed and n alone: a run that
-was killed asks for the batches from n on.
+Every batch is full and has the shape of its bucket. Pairs that are left over at the end of an epoch wait for
+the next epoch, so that no step is spent on a half-empty batch. Seed and n alone determine the n-th batch: a
+run that was killed continues with the batches from n on.
 """
 
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_BANDS = 12  # of target length, and of source length in one of them
+MAX_BANDS = 12  # of target length, and of source length within one of them
 Lengths = NDArray[np.int32]
 Indices = NDArray[np.int64]
 
 
 class Bucket(NamedTuple):
-    """A shape of batches."""
+    """Shape of a batch."""
 
     source_length: int
     target_length: int
@@ -26,16 +26,16 @@ class Bucket(NamedTuple):
 
 
 class BatchPlan:
-    """The batches of a corpus.
+    """Division of a corpus into batches.
 
     Args:
-        lengths: the tokens of source and target of each pair (N, 2).
-        batch_tokens: bounds rows x length of the longer side of a batch.
-        seed: decides the order.
-        shapes: the maximum number of buckets.
+        lengths: Number of source and target tokens of each pair (N, 2).
+        batch_tokens: Limit of rows x length on the longer side of a batch.
+        seed: Seed of the order.
+        shapes: Largest number of buckets.
 
     Raises:
-        ValueError: the longest sentence does not fit into a batch.
+        ValueError: If the longest sentence does not fit into a batch.
     """
 
     def __init__(self, lengths: Lengths, batch_tokens: int, seed: int = 0, shapes: int = 32) -> None:
@@ -46,16 +46,16 @@ class BatchPlan:
                 f"a batch of {batch_tokens} tokens cannot hold the longest sentence, which has {longest}. "
                 f"Allow {longest} tokens or more, or cut the sentences."
             )
-        # with more buckets than batches in an epoch, pairs would wait for many epochs
+        # if there were more buckets than batches in an epoch, pairs would wait for many epochs
         shapes = max(1, min(shapes, int(lengths.max(axis=1).sum()) // batch_tokens))
         distinct, counts, which = _distinct(lengths)
         self.buckets, bucket_of = _buckets(distinct, counts, batch_tokens, shapes)
         self._bucket_of = bucket_of.astype(np.uint8)[which]  # MAX_BANDS x MAX_BANDS at most
         padded = np.array([bucket[:2] for bucket in self.buckets])[bucket_of].sum(axis=1) @ counts
-        self.padding = float(1 - lengths.sum() / padded)  # its share of an epoch's tokens, both sides
+        self.padding = float(1 - lengths.sum() / padded)  # share of padding in the tokens of both sides
 
     def batches(self, start: int = 0) -> Iterator[tuple[Bucket, Indices]]:
-        """Yield the endless sequence of batches, from batch `start` on."""
+        """Yield the endless sequence of batches from index `start` on."""
         waiting = np.empty(0, np.int64)
         epoch = passed = 0
         while True:
@@ -65,7 +65,7 @@ class BatchPlan:
             passed, epoch = passed + len(planned), epoch + 1
 
     def epoch(self, number: int) -> list[tuple[Bucket, Indices]]:
-        """Return the batches of one epoch, every pair once: a bucket may end with a short batch."""
+        """Return the batches of one epoch, with every pair once; the last batch of a bucket may be short."""
         rng = np.random.default_rng((self.seed, number))
         queue = rng.permutation(len(self._bucket_of))
         planned = []
@@ -80,7 +80,7 @@ class BatchPlan:
         return max(1, round(sum(n / bucket.rows for n, bucket in zip(rows, self.buckets, strict=True))))
 
     def _epoch(self, epoch: int, waiting: Indices) -> tuple[list[tuple[int, Indices]], Indices]:
-        """Return the full batches of every pair once, after the waiting ones, and the pairs that wait now."""
+        """Return the full batches of an epoch, waiting pairs first, and the pairs that are left over."""
         rng = np.random.default_rng((self.seed, epoch))
         queue = np.concatenate([waiting, rng.permutation(len(self._bucket_of))])
         planned, left = [], []
@@ -99,9 +99,9 @@ class BatchPlan:
 
 
 def _distinct(lengths: Lengths) -> tuple[Lengths, Indices, Indices]:
-    """Return the distinct lengths, how many pairs have each, and the index of each pair's length.
+    """Return the distinct lengths, the number of pairs of each, and the index of each pair's length.
 
-    A corpus of millions has some thousand: all that is computed of lengths is computed of these.
+    A corpus of millions of pairs has some thousand distinct lengths, which makes all other computations fast.
     """
     base = int(lengths.max()) + 1
     keys, which, counts = np.unique(
@@ -126,12 +126,12 @@ def _buckets(
 
 
 def _summed(indices: Indices, counts: Indices, length: int) -> Indices:
-    """Sum the counts of each index; bincount adds in float64, exact up to 2**53."""
+    """Sum the counts of each index; bincount adds in float64, which is exact up to 2**53."""
     return np.bincount(indices, counts, length).astype(np.int64)
 
 
 def _grid(distinct: Lengths, counts: Indices, target_bands: int, shapes: int) -> list[tuple[int, int]]:
-    """Return bands of target length; each further shape is the band of source length that saves most."""
+    """Return bands of target length; each further shape is the source band that saves most padding."""
     source, target = distinct[:, 0], distinct[:, 1]
     highs = _bands(*_covers(target, counts), target_bands)
     inside = [(target > low) & (target <= high) for low, high in pairwise([0, *highs])]
@@ -151,10 +151,10 @@ def _grid(distinct: Lengths, counts: Indices, target_bands: int, shapes: int) ->
 
 
 def _padded(distinct: Lengths, counts: Indices, grid: list[tuple[int, int]]) -> tuple[int, Indices]:
-    """Return the tokens of an epoch, padding included, and the first shape that holds each length.
+    """Return the tokens of an epoch with padding, and the first shape that fits each length.
 
-    The shapes are ordered by target, then by source, and the last of a band holds the longest source in it:
-    no pair comes into a band of longer targets than it needs.
+    The shapes are ordered by target, then by source, and the last shape of a band fits the longest source in
+    it: no pair is put into a band of longer targets than it needs.
     """
     bucket_of = np.empty(len(distinct), np.int64)
     for number, shape in reversed(list(enumerate(grid))):
@@ -165,16 +165,23 @@ def _padded(distinct: Lengths, counts: Indices, grid: list[tuple[int, int]]) -> 
 def _covers(
     lengths: NDArray[np.int32], pairs: Indices
 ) -> tuple[NDArray[Any], list[float], list[NDArray[Any]]]:
-    """Cover these lengths with 1, 2, ... bands so that padding each to the end of its band costs least.
+    """Cover lengths with 1, 2, ... bands such that padding each length to the end of its band costs least.
 
-    Of lengths, and of how many pairs have each -> the distinct ones, the padding of the best cover for each
-    number of bands, and where its last band begins for each length it could end at. Dynamic programming: the
-    best k bands up to a length are the best k - 1 bands up to where the last one begins.
+    Dynamic programming: the best k bands up to a length are the best k - 1 bands up to the begin of the last
+    band, and that band.
+
+    Args:
+        lengths: The lengths to cover.
+        pairs: Number of pairs of each length.
+
+    Returns:
+        The distinct lengths; the padding of the best cover for each number of bands; and for each length at
+        which the last band may end, the index at which it begins.
     """
     values, indices = np.unique(lengths, return_inverse=True)
     counts = _summed(indices, pairs, len(values))
     number, tokens = np.cumsum(counts), np.cumsum(counts * values)
-    # band[m, l]: the padding of one band over values[m] to values[l]
+    # band[m, l]: padding of one band from values[m] to values[l]
     band = (
         values * (number - (number - counts)[:, None]) - (tokens - (tokens - counts * values)[:, None])
     ).astype(float)

@@ -1,8 +1,8 @@
-"""Cleaning: the pairs worth training on, one at a time, and a report of what was dropped and why.
+"""Cleaning of a corpus: keep the pairs worth training on, and report what was dropped and why.
 
-Before the rules look, text becomes what the tokenizer makes of it in any case: white space of every kind is a
-space between words, invisible characters go, and a letter with its marks is one character where there is one.
-So two spellings are one sentence: it does not come twice, nor is it held out while it is learned.
+The text is normalized first, as the tokenizer does it: white space of every kind becomes a single space,
+invisible characters are removed, and letters are composed with their marks. So two spellings are the same
+sentence: neither is a duplicate kept, nor a sentence of the training set held out for validation.
 """
 
 import unicodedata
@@ -25,16 +25,19 @@ EXAMPLE_CHARACTERS = 80
 
 @dataclass(frozen=True)
 class CleaningRules:
-    """The rules that a pair must pass. The defaults suit sentences in most pairs of languages.
+    """Rules that a pair must pass. The defaults suit sentences in most pairs of languages.
 
-    max_characters, max_words  of either side.
-    max_ratio  of the longer side to the shorter in characters, 10 added to both so that a few letters do not
-      decide: "Oui." and "Yes, of course." are (15 + 10) / (4 + 10) = 1.8.
-    drop_copies  a target equal to its source is untranslated text, unless it is what translations do have in
-      common: at most `copy_characters` characters (Taxi, Paris, Charles de Gaulle), or no letter (12:30).
-    drop_duplicates  the same source with the same target, after the first. Of each pair a digest of 8 bytes
-      is remembered, which takes some 75 in memory: two different pairs among 2 million are confused with odds
-      of one to ten million.
+    Attributes:
+        max_characters: Largest number of characters of either side.
+        max_words: Largest number of words of either side.
+        max_ratio: Largest ratio of the longer side to the shorter in characters, after adding 10 to both, so
+            that a few letters do not decide: "Oui." and "Yes, of course." have (15 + 10) / (4 + 10) = 1.8.
+        drop_copies: Whether to drop a target that equals its source, because it is untranslated text.
+        copy_characters: Largest number of characters of a copy that is kept (Taxi, Paris, Charles de Gaulle).
+            A copy without letters (12:30) is kept too.
+        drop_duplicates: Whether to drop a source with the same target after its first occurrence. A digest of
+            8 bytes is kept for each pair, which takes about 75 bytes of memory; the probability that any two
+            of 2 million different pairs have the same digest is one to ten million.
     """
 
     max_characters: int = 1000
@@ -53,14 +56,14 @@ class CleaningRules:
                 ("max_ratio", 1),
                 ("copy_characters", 0),
             )
-            if not getattr(self, name) >= minimum  # "not >=" and not "<": NaN is refused too
+            if not getattr(self, name) >= minimum  # "not >=" instead of "<" also refuses NaN
         ]
         if problems:
             raise ValueError("cleaning rules: " + "; ".join(problems))
 
 
 class DroppedPair(NamedTuple):
-    """A dropped pair, its text shortened; number counts the pairs of the corpus from 1."""
+    """Dropped pair, its texts shortened; number is its index in the corpus, from 1."""
 
     number: int
     source: str
@@ -69,7 +72,7 @@ class DroppedPair(NamedTuple):
 
 @dataclass
 class CleaningReport:
-    """The counts of `clean` so far, with examples."""
+    """Statistics and examples of `clean` so far."""
 
     read: int = 0
     kept: int = 0
@@ -77,6 +80,7 @@ class CleaningReport:
     examples: dict[str, list[DroppedPair]] = field(default_factory=dict)
 
     def drop(self, reason: str, pair: Pair) -> None:
+        """Count a dropped pair, and keep it if its reason has few examples."""
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
         examples = self.examples.setdefault(reason, [])
         if len(examples) < EXAMPLES:
@@ -99,12 +103,15 @@ class CleaningReport:
 
 
 def clean(pairs: Iterable[Pair], rules: CleaningRules, report: CleaningReport) -> Iterator[Pair]:
-    """Yield the pairs that no rule drops, with regular white space.
+    """Yield the pairs that pass all rules, with normalized text.
 
     Args:
-        pairs: the corpus.
-        rules: what a pair must be like.
-        report: is filled meanwhile, and complete when the pairs end.
+        pairs: The corpus.
+        rules: The rules.
+        report: Report that is filled in the meantime, and complete after the last pair.
+
+    Raises:
+        CorpusError: If no pair is left.
     """
     seen: set[bytes] = set()
     for source, target in pairs:
@@ -123,12 +130,12 @@ def clean(pairs: Iterable[Pair], rules: CleaningRules, report: CleaningReport) -
 
 
 def regular(text: str) -> str:
-    """Return a text as the rules and the tokenizer see it: composed, visible, with single spaces."""
+    """Normalize a text: composed, without invisible characters, with single spaces."""
     return " ".join(unicodedata.normalize("NFC", text.translate(_GOES)).split())
 
 
 def _reason(pair: Pair, rules: CleaningRules) -> str | None:
-    """Return the first rule that drops this pair by itself, or None."""
+    """Return the first rule that drops this pair, or None."""
     shorter, longer = sorted(map(len, pair))
     if shorter == 0:
         return "empty"

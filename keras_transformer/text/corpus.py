@@ -1,9 +1,9 @@
-"""Files -> pairs of sentences, one at a time: a corpus may be larger than memory.
+r"""Reading of pairs of sentences from files, one at a time: a corpus may be larger than memory.
 
-Two parallel files, or TSV, JSONL and TMX files, each plain or gzipped (seen by its first bytes). Only \\n and
-\\r\\n end a line: U+2028, U+0085, a vertical tab, NUL or a lone carriage return in a line are text, and
-cleaning's business. A byte order mark at the start of a file is dropped. Whatever is wrong with a file is a
-CorpusError that names the file, the line and what to do.
+The files are two parallel files, or TSV, JSONL and TMX files, each plain or gzipped (detected by the first
+bytes). Only \n and \r\n end a line: U+2028, U+0085, a vertical tab, NUL or a lone carriage return in a line
+are text, which cleaning handles. A byte order mark at the start of a file is dropped. Errors of a file are a
+CorpusError that names the file, the line and the remedy.
 """
 
 import gzip
@@ -33,28 +33,28 @@ Stream: TypeAlias = "io.BufferedReader[Any] | gzip.GzipFile"
 
 
 class Pair(NamedTuple):
-    """A sentence and its translation."""
+    """Sentence and its translation."""
 
     source: str
     target: str
 
 
 class CorpusError(ValueError):
-    """A corpus that cannot be read: the message has the file, the line, the counts and the remedy."""
+    """Error of a corpus that cannot be read, with the file, the line and the remedy."""
 
 
 def read_parallel(sources: Sequence[Path], targets: Sequence[Path]) -> Iterator[Pair]:
     """Read line n of each source file with line n of its target file.
 
     Args:
-        sources: the source files; "-" is standard input, for one file alone.
-        targets: a target file for each.
+        sources: The source files; "-" is standard input, for one file only.
+        targets: A target file for each source file.
 
     Returns:
-        The pairs, read as they are taken.
+        The pairs, which are read lazily.
 
     Raises:
-        CorpusError: a file is missing, damaged or not UTF-8, or the numbers of lines differ.
+        CorpusError: If a file is missing, damaged or not UTF-8, or the numbers of lines differ.
     """
     if len(sources) != len(targets):
         raise CorpusError(
@@ -71,22 +71,22 @@ def read_parallel(sources: Sequence[Path], targets: Sequence[Path]) -> Iterator[
 
 
 def read_pairs(paths: Sequence[Path], source_lang: str, target_lang: str) -> Iterator[Pair]:
-    """Read the pairs of files that hold both sides.
+    """Read the pairs of files that contain both sides.
 
     TSV: source, tab, target. JSONL: {"fr": .., "en": ..} or {"source": .., "target": ..}, also inside
-    "translation". TMX: languages match whatever their case, "fr" matches "fr-FR" too, and units that lack one
-    of the two are skipped.
+    "translation". TMX: languages match in any case, "fr" matches "fr-FR" too, and units that lack one of the
+    two are skipped.
 
     Args:
-        paths: files that end in .tsv, .jsonl or .tmx, each also .gz; "-" is standard input, as TSV.
-        source_lang: the language of the sources.
-        target_lang: the language of the targets.
+        paths: Files that end in .tsv, .jsonl or .tmx, each also with .gz; "-" is standard input, as TSV.
+        source_lang: Code of the source language.
+        target_lang: Code of the target language.
 
     Returns:
-        The pairs, read as they are taken.
+        The pairs, which are read lazily.
 
     Raises:
-        CorpusError: a file is missing, damaged, of another format, or not UTF-8.
+        CorpusError: If a file is missing, damaged, of another format, or not UTF-8.
     """
     _check_files(paths)
     readers = [(path, _reader(path)) for path in paths]
@@ -131,7 +131,11 @@ def _opened(path: Path) -> Iterator[Stream]:
 
 
 def decompressed(raw: "io.BufferedReader[Any]", path: Path) -> Stream:
-    """Return a stream of the bytes, decompressed if they begin as gzip does."""
+    """Return a stream of the bytes, decompressed if they begin like a gzip file.
+
+    Raises:
+        CorpusError: If the file is named .gz and is not gzipped.
+    """
     compressed = raw.peek(2)[:2] == GZIP_MAGIC
     if path.suffix.lower() == ".gz" and not compressed and raw.peek(1):
         raise CorpusError(f"{path} is named .gz but is not gzipped: rename it, or compress it with gzip")
@@ -140,7 +144,7 @@ def decompressed(raw: "io.BufferedReader[Any]", path: Path) -> Stream:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Raise what fails while a file is read as a CorpusError that names it."""
+    """Convert errors of reading a file to a CorpusError that names it."""
     try:
         yield
     except EOFError as error:
@@ -185,16 +189,16 @@ def _check_line(path: Path, number: int, raw: bytes) -> None:
 
 
 def decoded(path: Path, number: int, raw: bytes, offset: int) -> str:
-    """Return the text of a line, without its end and without a byte order mark at the start of the file.
+    """Decode a line, without its end and without a byte order mark at the start of the file.
 
     Args:
         path: The file, for the error text.
-        number: Which line it is, from 1.
-        raw: Its bytes.
-        offset: How many bytes of the file are before it.
+        number: Number of the line, from 1.
+        raw: Bytes of the line.
+        offset: Number of bytes of the file before the line.
 
     Raises:
-        CorpusError: It is not UTF-8.
+        CorpusError: If the line is not UTF-8.
     """
     if number == 1 and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise CorpusError(
@@ -250,7 +254,7 @@ def _tsv_pairs(path: Path, source_lang: str, target_lang: str) -> Iterator[Pair]
         columns = line.split("\t")
         if len(columns) == 2:
             yield Pair(*columns)
-        elif line:  # a line with nothing on it is no pair
+        elif line:  # an empty line is skipped
             raise CorpusError(
                 f"{_name(path)}, line {number}: {len(columns)} columns where 2 are expected, source and "
                 f"target with a tab between them. Choose two columns, for example with cut -f1,2 {path}"

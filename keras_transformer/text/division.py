@@ -1,4 +1,4 @@
-"""A text of any length -> the parts that a model translates, each with the code of its target language."""
+"""Division of a text of any length into parts that a model translates, each with its target language."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class TargetLanguageError(ValueError):
-    """A target language that is needed and not given, or that the model does not have."""
+    """Error of a target language that is missing, or that the model does not have."""
 
 
 def divided_for(
@@ -22,17 +22,17 @@ def divided_for(
     """Divide a text, and begin each part with the target language if the model has several.
 
     Args:
-        tokenizer: that of the model.
-        text: any text; it may begin with the code of a target language, as in ">>fra<< Hello.".
-        lengths: decide how the text is divided.
-        target_language: one of tokenizer.target_languages, in place of the text's own.
-        count: counts the tokens of a text; by default tokenizer.count_source.
+        tokenizer: Tokenizer of the model.
+        text: Any text; it may begin with the code of a target language, as in ">>fra<< Hello.".
+        lengths: Lengths of the model's corpus, which decide how the text is divided.
+        target_language: One of tokenizer.target_languages, which replaces the code of the text.
+        count: Function that counts the tokens of a text; by default tokenizer.count_source.
 
     Returns:
         The parts; a blank text has none.
 
     Raises:
-        TargetLanguageError: the model has no such language, or needs one and none is given.
+        TargetLanguageError: If the model has no such language, or needs one and none is given.
     """
     count = count or tokenizer.count_source
     if target_language is None and not tokenizer.target_languages:

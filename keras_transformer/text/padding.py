@@ -1,4 +1,4 @@
-"""Rows of ids as one array, filled up with 0, and back.
+"""Rows of ids as one array padded with 0, and back.
 
 B rows, T length.
 """
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 def padded(rows: Sequence[Sequence[int] | NDArray[Any]], length: int | None = None) -> NDArray[np.int32]:
-    """Return rows of ids as an array (B, T), filled up with 0 to `length`, by default that of the longest."""
+    """Return rows of ids as an array (B, T), padded with 0 to `length` or to the longest row."""
     if length is None:
         length = max(map(len, rows), default=0)
     filled = np.zeros((len(rows), length), np.int32)

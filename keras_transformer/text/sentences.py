@@ -1,17 +1,18 @@
-"""A line of text -> the parts that are translated one by one, and their translations -> a line again.
+"""Division of a line into the parts that are translated one by one, and joining of their translations.
 
-A model translates well what is like its corpus. One that learned single sentences leaves out most of a line
-that has two; one whose corpus has lines of two, of which one explains the other ("La clé ? Je l'ai perdue."),
-needs them together. So the corpus decides (`Lengths.learned_from`), in three cases:
+A model translates lines well that are like its corpus. A model trained on single sentences omits most of a
+line that has two. A model whose corpus has lines of two sentences, where one explains the other ("La clé ? Je
+l'ai perdue."), needs them together. So the lengths of the corpus' lines (`Lengths.learned_from`) decide, in
+three cases:
 
 - a line as long as the corpus' lines of several sentences is translated as it is;
-- in any other line, each sentence by itself;
+- in any other line, each sentence is translated by itself;
 - a sentence longer than those of the corpus is divided near its middle, at a clause mark if there is one,
   else at a space, and that is counted.
 
-Measured in docs/how-to/translate.md. White space around and between the parts stays. A full stop that
-may belong to an abbreviation, to initials, to the number of a day or of a list ends no sentence: one that is
-overlooked leaves two sentences together, a wrong one tears a sentence apart.
+Measured in docs/how-to/translate.md. White space around and between the parts is kept. A full stop that may
+belong to an abbreviation, to initials, to the number of a day or of a list does not end a sentence: a missed
+sentence end leaves two sentences together, but a wrong one cuts a sentence in two.
 """
 
 import re
@@ -20,13 +21,13 @@ from itertools import chain
 from math import inf
 from typing import NamedTuple, Self
 
-Count = Callable[[str], int]  # the tokens of a text
+Count = Callable[[str], int]  # returns the number of tokens of a text
 Span = tuple[int, int]
 
-STOPS = ".!?…‼⁇⁈⁉؟۔।॥։።"  # white space follows
-WIDE_STOPS = "。！？｡"  # nothing need follow
+STOPS = ".!?…‼⁇⁈⁉؟۔।॥։።"  # end a sentence if white space follows
+WIDE_STOPS = "。！？｡"  # end a sentence without white space
 WIDE_MARKS = (*WIDE_STOPS, *"、，；：")
-CLOSERS = "\"'”’“‘»›«‹)]}」』）］｝】〉》"  # “ and « close as well: „so“ and »so«
+CLOSERS = "\"'”’“‘»›«‹)]}」』）］｝】〉》"  # with “ and «, which close in „so“ and »so«
 WIDE_CLOSERS = "\"'”’)]}」』）］｝】〉》"  # Chinese opens with “
 OPENERS = "\"'“”„‟‘‚’«»‹›([{¿¡「『（【〈《•*–—-"
 
@@ -41,16 +42,16 @@ _LINE = re.compile(r"\S(?:.*\S)?")  # without the white space around it
 _SPACE = re.compile(r"(?P<space>\s++)")
 _START = re.compile(rf"[{re.escape(OPENERS)}]{{0,4}}\s?(?P<first>[^\W_])")
 _WORD = re.compile(rf"[^\s{re.escape(OPENERS)}]*\Z")
-_LONGEST_WORD = 24  # that is looked at for an abbreviation
-ENOUGH_LINES = 100  # to tell from them what a model is used to
+_LONGEST_WORD = 24  # characters that are searched for an abbreviation
+ENOUGH_LINES = 100  # fewer lines do not show the lengths of a corpus
 
-#: What never ends a sentence, in French, English, German, Spanish, Italian; single letters need no entry.
+#: Abbreviations in French, English, German, Spanish, Italian; single letters need no entry.
 ABBREVIATION = re.compile(
     "mm|mme|mmes|mlle|mlles|mgr|mr|mrs|ms|messrs|dr|drs|prof|pr|st|ste|mt|sr|sra|srta|ud|uds|avda|dott|ing"
     "|dipl|fr|hr|hrn|gen|col|capt|lt|sgt|maj|rev|hon|gov|sen|rep"
     "|bzw|vgl|ca|evtl|ggf|inkl|sog|zzgl|cf|vs|approx|al"
 )
-#: What ends none where a number follows.
+#: Abbreviations where a number follows.
 BEFORE_A_NUMBER = re.compile(
     "no|nos|nr|num|núm|art|fig|abb|bd|kap|vol|pp|pág|págs|tel|tél|ch|chap|éd|sec"
     "|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|janv|févr|avr|juil|déc|okt|dez"
@@ -58,8 +59,8 @@ BEFORE_A_NUMBER = re.compile(
 
 
 def sentence_gaps(text: str) -> Iterator[Span]:
-    """The white space between sentences: where one ends, where the next begins."""
-    uncased = text == text.lower()  # where all letters are small, a small one says nothing
+    """Yield the white space between sentences as (end of one, start of the next)."""
+    uncased = text == text.lower()  # then a lowercase letter may begin a sentence
     for match in _STOP.finditer(text):
         if match.end() < len(text) and _ends_sentence(text, match, uncased):
             yield match.span("space")
@@ -67,7 +68,7 @@ def sentence_gaps(text: str) -> Iterator[Span]:
 
 def _ends_sentence(text: str, match: re.Match[str], uncased: bool) -> bool:
     if not match["space"]:
-        return match["stop"][-1] in WIDE_STOPS and not match["close"]  # 「はい。」と言った goes on
+        return match["stop"][-1] in WIDE_STOPS and not match["close"]  # 「はい。」と言った continues
     following = _START.match(text, match.end())
     if following is None or (following["first"].islower() and not uncased):
         return False
@@ -77,7 +78,7 @@ def _ends_sentence(text: str, match: re.Match[str], uncased: bool) -> bool:
 
 
 def _abbreviates(text: str, stop: int, first: str) -> bool:
-    """Whether the full stop belongs to its word: M., J. R. R., z. B., a.m., the 3. of a date or of a list."""
+    """Return whether the full stop belongs to its word: M., J. R. R., z. B., a.m., 3. in a date or list."""
     found = _WORD.search(text, max(0, stop - _LONGEST_WORD), stop)
     word = found[0].casefold() if found else ""
     if word.isdecimal():
@@ -89,18 +90,33 @@ def _abbreviates(text: str, stop: int, first: str) -> bool:
 
 
 class Lengths(NamedTuple):
-    """What a model is used to, in tokens."""
+    """Lengths of the lines in a model's training corpus, in tokens.
 
-    whole: int  # lines of several sentences have at most
-    longest: int  # single sentences have at most
-    least: int = 0  # lines of several sentences have at least
+    They decide how a text is divided for translation.
+
+    Attributes:
+        whole: Largest length of the lines that have several sentences; 0 if no line has.
+        longest: Largest length of any line.
+        least: Smallest length of the lines that have several sentences.
+    """
+
+    whole: int
+    longest: int
+    least: int = 0
 
     @classmethod
     def learned_from(cls, lines: Sequence[str], count: Count) -> Self:
-        """From lines like those that the model was trained on; fewer than a hundred tell nothing.
+        """Compute the lengths from lines like those of the training corpus.
 
-        A few lines of several sentences teach nothing: of these lines the shortest and the longest, each one
-        line in two hundred, are left out. Where no others have several sentences, `whole` is 0.
+        The shortest and the longest lines of several sentences are ignored as outliers, one line in two
+        hundred each.
+
+        Args:
+            lines: A sample of source lines. Fewer than 100 are not enough: the result is then `UNKNOWN`.
+            count: Function that returns the number of tokens of a text.
+
+        Returns:
+            The lengths.
         """
         if len(lines) < ENOUGH_LINES:
             return cls(*UNKNOWN)
@@ -114,27 +130,37 @@ class Lengths(NamedTuple):
         return cls(several[-1 - few], max(lengths), several[few])
 
     def within(self, most: int) -> Self:
-        """None of them over what a model can read."""
+        """Return the lengths, each at most `most`.
+
+        Args:
+            most: Largest number of tokens that a model can read.
+
+        Returns:
+            The lengths.
+        """
         return type(self)(*(min(length, most) for length in self))
 
 
-#: Where no corpus tells: each sentence by itself, and none longer than the usual recipe trains on.
+#: Without a corpus: each sentence by itself, and none longer than the default recipe trains on.
 UNKNOWN = Lengths(whole=0, longest=128)
 
 
 class Parts(NamedTuple):
-    """What of a text is translated, and what stands before, between and behind: one gap more than texts."""
+    """The translated parts of a text, and the white space around them.
 
-    texts: list[str]  # none is blank; a blank text has none
+    Attributes:
+        texts: Parts to translate; none is blank, and a blank text has none.
+        gaps: White space before, between and after the parts: one more than texts.
+        divided: Number of sentences that were too long and were divided.
+    """
+
+    texts: list[str]
     gaps: list[str]
-    divided: int  # sentences that were too long
+    divided: int
 
     @classmethod
     def of(cls, text: str, count: Count, lengths: Lengths) -> Self:
-        """Divide each line of a text into parts of at most `lengths.longest` tokens.
-
-        A single character may have more tokens.
-        """
+        """Divide a text into parts of at most `lengths.longest` tokens; a single character may have more."""
         spans, divided = [], 0
         for start, end in _sentences(text, count, lengths):
             if end - start == 1 or count(text[start:end]) <= lengths.longest:
@@ -147,7 +173,7 @@ class Parts(NamedTuple):
         return cls([text[start:end] for start, end in spans], gaps, divided)
 
     def joined(self, translations: Sequence[str]) -> str:
-        """The text that the translations of the parts make."""
+        """Join the translations of all parts to a text."""
         inner = [
             _fitting(gap, text, translation)
             for gap, text, translation in zip(self.gaps[1:-1], self.texts, translations, strict=False)
@@ -156,7 +182,7 @@ class Parts(NamedTuple):
         return "".join(chain.from_iterable(zip(gaps, [*translations, ""], strict=True)))
 
     def begun(self, translations: Sequence[str]) -> str:
-        """The line so far, from translations of the first texts; that of the last of these may go on."""
+        """Join the translations of the first parts; the last of them may be incomplete."""
         some = len(translations)
         return Parts(self.texts[:some], [*self.gaps[:some], ""], 0).joined(translations)
 
@@ -172,7 +198,7 @@ def _sentences(text: str, count: Count, lengths: Lengths) -> Iterator[Span]:
 
 
 def _pieces(line: str, start: int, end: int, count: Count, longest: int) -> Iterator[Span]:
-    """Halve the span, and each half until it has no more tokens than `longest`."""
+    """Halve the span, and each half until it has at most `longest` tokens."""
     gap_start, gap_end = _division(line, start, end)
     for begin, stop in ((start, gap_start), (gap_end, end)):
         if stop - begin == 1 or count(line[begin:stop]) <= longest:
@@ -182,7 +208,7 @@ def _pieces(line: str, start: int, end: int, count: Count, longest: int) -> Iter
 
 
 def _division(line: str, start: int, end: int) -> Span:
-    """The gap nearest the middle: behind a clause mark in the middle half, a space anywhere, or none."""
+    """Return the gap nearest the middle: after a clause mark in the middle half, or any space."""
     middle = (start + end) // 2
     for pattern, furthest in ((_CLAUSE, (end - start) / 4), (_SPACE, inf)):
         gaps = [match.span("space") for match in pattern.finditer(line, start, end) if match.end() < end]
@@ -193,7 +219,7 @@ def _division(line: str, start: int, end: int) -> Span:
 
 
 def _fitting(gap: str, text: str, translation: str) -> str:
-    """Chinese and Japanese set no space behind their marks: the gap is as the translation has it."""
+    """Adapt a gap to the translation: Chinese and Japanese write no space after a mark."""
     wide, was_wide = _ends_wide(translation), _ends_wide(text)
     if gap == "" and was_wide and translation and not wide:
         return " "

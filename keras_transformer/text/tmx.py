@@ -1,12 +1,12 @@
-"""TMX, the translators' exchange format: a stream of XML -> translation units, in constant memory.
+"""Reading of TMX, the exchange format of translators: an XML stream to translation units, in constant memory.
 
-The parser is the standard library's expat, driven chunk by chunk. Declarations of entities are refused, which
-closes both doors of hostile XML (expansion bombs, external entities); a DOCTYPE that only names tmx14.dtd is
-allowed and never fetched. That is all that defusedxml would do here, so it is not a dependency.
+The parser is the standard library's expat, fed chunk by chunk. Declarations of entities are refused, which
+prevents both attacks by XML (entity expansion, external entities); a DOCTYPE that names tmx14.dtd is allowed
+and never fetched. defusedxml would add nothing to that, so it is not a dependency.
 
 Text is what a translator reads: the code inside the inline tags `bpt`, `ept`, `it`, `ph`, `ut` (and the
-footnote that a `sub` hides in it) is left out, highlighted text (`hi`) stays, and a line break
-(`<ph type="lb">`) is a space.
+footnote that a `sub` contains) is omitted, highlighted text (`hi`) is kept, and a line break (`<ph
+type="lb">`) is a space.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ CODE_TAGS = frozenset({"bpt", "ept", "it", "ph", "ut"})
 
 
 class TmxError(ValueError):
-    """A document that is no TMX; the message says why, and where."""
+    """Error of a document that is not valid TMX; the message has the reason and the position."""
 
 
 def translation_units(chunks: Iterable[bytes]) -> Iterator[dict[str, str]]:
@@ -30,7 +30,7 @@ def translation_units(chunks: Iterable[bytes]) -> Iterator[dict[str, str]]:
 
 
 class _Document:
-    """expat's events, gathered into units."""
+    """Collector of expat's events into units."""
 
     def __init__(self) -> None:
         self._units: list[dict[str, str]] = []

@@ -1,4 +1,4 @@
-"""A corpus as token ids on disk: tokenised once, mapped into memory, however large it is."""
+"""A corpus as token ids on disk: tokenized once and memory-mapped, so that it may be larger than memory."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -19,10 +19,10 @@ REMEDY = "remove recipe.json of its run, and `train --resume` prepares the run a
 
 
 class TokenStore:
-    """The ids of both sides of every pair, each ending with the end id, in the order of the corpus."""
+    """Ids of both sides of every pair in the order of the corpus, each with its end id."""
 
     def __init__(self, directory: Path) -> None:
-        """Open the files that `write` wrote."""
+        """Open the files that `write` created."""
         self._ends = [_ends(directory / f"{side}.ends.npy") for side in SIDES]
         self._ids = [
             _ids(directory / f"{side}.ids", int(ends[-1]))
@@ -39,15 +39,18 @@ class TokenStore:
         dropout: float = 0.0,
         seed: int = 0,
     ) -> Self:
-        """Tokenize pairs as they come, and write the store.
+        """Tokenize pairs one chunk at a time, and write the store.
 
         Args:
-            directory: where the files go.
-            pairs: the corpus.
-            tokenizer: the tokenizer.
-            max_tokens: longer sentences are cut there, and keep their end id.
-            dropout: the tokenizer's: a pair that comes again is split into other pieces.
-            seed: decides the dropout.
+            directory: Directory of the files; it is created if it does not exist.
+            pairs: The corpus.
+            tokenizer: The tokenizer.
+            max_tokens: Largest number of tokens; longer sentences are cut and keep their end id.
+            dropout: Dropout of the tokenizer: a repeated pair is split into other pieces.
+            seed: Seed of the dropout.
+
+        Returns:
+            The opened store.
         """
         seeds = np.random.default_rng(seed)
         directory.mkdir(parents=True, exist_ok=True)
@@ -71,11 +74,11 @@ class TokenStore:
         return len(self._ends[0])
 
     def lengths(self) -> NDArray[np.int32]:
-        """Return the number of tokens of source and target of each pair (N, 2)."""
+        """Return the number of source and target tokens of each pair (N, 2)."""
         return np.stack([np.diff(ends, prepend=0) for ends in self._ends], axis=1).astype(np.int32)
 
     def rows(self, side: int, indices: NDArray[Any], length: int) -> NDArray[np.int32]:
-        """Return the ids of these pairs on one side (0 source, 1 target), padded with 0 -> (B, length)."""
+        """Return the ids of pairs on one side (0 source, 1 target), padded with 0 -> (B, length)."""
         ends, ids = self._ends[side], self._ids[side]
         starts = [0 if index == 0 else ends[index - 1] for index in indices]
         return padded(
@@ -84,7 +87,7 @@ class TokenStore:
 
 
 def _ends(path: Path) -> NDArray[np.int64]:
-    """Load the end of each text in the ids of its side."""
+    """Load the ends of all texts in the ids of one side."""
     try:
         return np.load(path, mmap_mode="r")
     except (ValueError, EOFError) as error:
@@ -92,7 +95,7 @@ def _ends(path: Path) -> NDArray[np.int64]:
 
 
 def _ids(path: Path, count: int) -> NDArray[np.uint32]:
-    """Map the ids of a side, and refuse a file that is too short: the rest would be read as padding."""
+    """Map the ids of a side, and refuse a file that is too short: missing ids would be read as padding."""
     size = path.stat().st_size
     if size != 4 * count:
         raise ValueError(

@@ -1,21 +1,22 @@
-"""Text -> token ids and back: SentencePiece, one model for both languages or one for each.
+"""Tokenizer on SentencePiece: text to token ids and back, with one model for both languages or one for each.
 
-**All that is done to text is inside the model.** Its normalisation table is part of the .model file, so that
-the sentencepiece library, tensorflow-text in a graph and any other runtime give the same ids from the same
-bytes. Nothing is left to do before or after it: an exported graph needs no regular expression. The table:
+**The SentencePiece model contains all processing of the text.** Its normalization table is part of the .model
+file, so that the sentencepiece library, tensorflow-text in a graph and any other runtime compute the same ids
+from the same bytes. No step comes before or after it: an exported graph needs no regular expression. The
+table
 
-- spellings of a character become the composed one: e + U+0301 is é (NFC; not NFKC, which makes m² into m2);
-- white space of every kind, line ends and U+2581 (▁, SentencePiece's own sign for a space) become one space
-  between words;
-- what nobody sees goes: controls, soft hyphen, zero-width space, word joiner, byte order mark. Joiners
-  (U+200C, U+200D: emoji, Persian) and the marks of right-to-left text stay; so does NUL, which a table
-  cannot hold.
+- composes characters: e + U+0301 becomes é (NFC; not NFKC, which turns m² into m2);
+- replaces white space of every kind, line ends and U+2581 (▁, SentencePiece's sign for a space) with one
+  space between words;
+- removes invisible characters: controls, soft hyphen, zero-width space, word joiner, byte order mark. Joiners
+  (U+200C, U+200D: emoji, Persian) and the marks of right-to-left text stay; so does NUL, which a table cannot
+  contain.
 
-Byte fallback writes all other text exactly, so that nothing is unknown. Marks in an order that is no
-character's spelling stay as they are. Decoded text is the encoded text, up to this.
+Byte fallback encodes all other text exactly, so no token is unknown. Combining marks in an order that
+composes to no character stay as they are. Decoded text equals the encoded text after this normalization.
 
-Tokenizers of imported models keep the SentencePiece models that they come with. Their vocabularies number the
-pieces, and have unknown ones.
+Tokenizers of imported models keep their own SentencePiece models. Their vocabularies number the pieces, and
+have unknown tokens.
 """
 
 import base64
@@ -33,25 +34,33 @@ from keras_transformer.text.tokenizer_training import learn
 from keras_transformer.text.vocabulary import LANGUAGE_BEGINS, LANGUAGE_ENDS, Pieces, VocabularyPieces
 
 SHARED, SOURCE, TARGET, ABOUT = "shared.model", "source.model", "target.model", "about.json"
-VOCABULARY = "vocabulary.json"  # of a tokenizer whose ids are not those of its SentencePiece models
+VOCABULARY = "vocabulary.json"  # for a tokenizer whose ids are not those of its SentencePiece models
 
 
 class Tokenizer:
     """Text to token ids and back. Ids: 0 padding, 1 unknown (never occurs), 2 start, 3 end, then pieces.
 
     Args:
-        models: the bytes of SentencePiece models: one for both sides, or the source's and the target's.
-        source_lang: the language of the source, such as fr.
-        target_lang: the language of the target.
-        vocabularies: the pieces of the source and of the target by id, where the models do not number them.
+        models: Bytes of the SentencePiece models: one for both sides, or one for the source and one for the
+            target.
+        source_lang: Code of the source language, such as fr.
+        target_lang: Code of the target language.
+        vocabularies: Pieces of the source and of the target by id, if the models do not number them.
 
     Attributes:
-        all_languages: the codes of the target languages that a text may begin with, as in ">>fra<< Hello.".
-        target_languages: the same, of a model of several targets; else empty.
+        all_languages: Codes of the target languages with which a text may begin, as in ">>fra<< Hello.".
+        target_languages: The same for a model of several target languages; else empty.
 
     Raises:
-        ValueError: a vocabulary has a piece twice, a model is not one of SentencePiece, or the two differ in
-            their special ids.
+        ValueError: If a vocabulary has a piece twice, a model is not one of SentencePiece, or the two models
+            have different special ids.
+
+    Example:
+        ```python
+        tokenizer = Tokenizer.train(pairs, vocabulary_size=8000, source_lang="fr", target_lang="en")
+        rows = tokenizer.encode_source(["Merci."])
+        tokenizer.decode_source(rows)  # ["Merci."]
+        ```
     """
 
     def __init__(
@@ -86,51 +95,59 @@ class Tokenizer:
         target_lang: str = "",
         character_coverage: float = 1.0,
     ) -> Self:
-        """Learn a tokenizer from one pass over the pairs, which are spooled to disk meanwhile.
+        """Train a tokenizer in one pass over the pairs, which are buffered on disk.
 
-        The same pairs give the same bytes: one thread learns, and of a corpus of more than a million
-        sentences a million are taken at even distances. Sentences of more than 4,192 bytes are skipped.
+        The same pairs give the same bytes: training uses one thread, and a corpus of more than a million
+        sentences is sampled at even distances. Sentences of more than 4,192 bytes are skipped.
 
         Args:
-            pairs: the corpus.
-            vocabulary_size: the number of pieces; None is 8,000, or as many as the corpus supports.
-            kind: bpe or unigram.
-            joint: whether one vocabulary serves both sides.
-            source_lang: the language of the source.
-            target_lang: the language of the target.
-            character_coverage: the share of the characters that get a piece.
+            pairs: The corpus, pairs of source and target text.
+            vocabulary_size: Number of pieces; None for 8,000, or as many as the corpus supports.
+            kind: "bpe" or "unigram".
+            joint: Whether one vocabulary serves both sides.
+            source_lang: Code of the source language.
+            target_lang: Code of the target language.
+            character_coverage: Share of the characters that get a piece; the others are encoded as bytes.
+
+        Returns:
+            The tokenizer.
 
         Raises:
-            ValueError: an option is out of range, or the corpus does not support it.
+            ValueError: If an option is out of range, or the corpus is too small for it.
         """
         models = learn(pairs, vocabulary_size, kind, joint, character_coverage)
         return cls(models, source_lang, target_lang)
 
     @property
     def joint(self) -> bool:
+        """Whether one vocabulary serves both sides."""
         return len(self._models) == 1
 
     @property
     def source_model(self) -> bytes:
-        """The bytes that tensorflow_text.SentencepieceTokenizer(model=..., add_eos=True) takes."""
+        """Bytes of the source model, for tensorflow_text.SentencepieceTokenizer(model=..., add_eos=True)."""
         return self._models[0]
 
     @property
     def target_model(self) -> bytes:
+        """Bytes of the target model; with one vocabulary, those of the source model."""
         return self._models[-1]
 
     @property
     def vocabularies(self) -> list[tuple[str, ...]]:
-        """The pieces of the source and of the target by id, where it is not the models that number them."""
+        """Pieces of the source and of the target by id; empty if the models number them."""
         return self._vocabularies
 
     def with_language(self, text: str, target_language: str | None = None) -> str:
         """Put the code of a target language before a text, as in ">>fra<< Hello.".
 
         Args:
-            text: May begin with a code already, in whose place target_language comes.
+            text: The text. A code at its beginning is replaced by target_language.
             target_language: One of `target_languages`; None for a text that begins with its code, and for a
-                model of one target.
+                model of one target language.
+
+        Returns:
+            The text with its code; the text itself for a model of one target language.
 
         Raises:
             TargetLanguageError: If the model has no such language, or needs one and none is given.
@@ -146,7 +163,14 @@ class Tokenizer:
         return f"{LANGUAGE_BEGINS}{target_language}{LANGUAGE_ENDS} {self.language_of(text)[1]}"
 
     def language_of(self, text: str) -> tuple[str | None, str]:
-        """Return the code of the target language that a text begins with, if it does, and the rest of it."""
+        """Split a text into the code of its target language and the rest.
+
+        Args:
+            text: A source text.
+
+        Returns:
+            The code, or None if the text begins with none; and the rest of the text.
+        """
         if self.all_languages and text.startswith(LANGUAGE_BEGINS):
             code, _, rest = text.removeprefix(LANGUAGE_BEGINS).partition(LANGUAGE_ENDS)
             if code in self.all_languages:
@@ -155,10 +179,12 @@ class Tokenizer:
 
     @property
     def source_size(self) -> int:
+        """Number of source ids."""
         return self._source.size
 
     @property
     def target_size(self) -> int:
+        """Number of target ids."""
         return self._target.size
 
     def encode_source(
@@ -167,46 +193,118 @@ class Tokenizer:
         """Encode source texts.
 
         Args:
-            texts: the texts.
-            max_tokens: longer texts are cut to so many ids, the end included.
-            dropout: for training, the share of BPE's merges that is skipped (BPE-dropout).
-            seed: decides the dropout.
+            texts: The texts.
+            max_tokens: Largest number of ids, the end id included; longer texts are cut.
+            dropout: For training, the share of BPE's merges that is skipped (BPE-dropout).
+            seed: Seed of the dropout.
 
         Returns:
             The ids of each text, which end with eos_id.
+
+        Raises:
+            TypeError: If texts is a single text.
+            ValueError: If max_tokens is below 1.
         """
         return _encode(self._source, self.eos_id, texts, max_tokens, dropout, seed)
 
     def count_source(self, text: str) -> int:
-        """Return the number of ids of a source text, the end included."""
+        """Count the ids of a source text, the end id included.
+
+        Args:
+            text: A source text.
+
+        Returns:
+            The number of ids.
+        """
         return len(self.encode_source([text])[0])
 
     def encode_target(
         self, texts: Sequence[str], max_tokens: int | None = None, dropout: float = 0.0, seed: int = 0
     ) -> list[list[int]]:
-        """Encode target texts, as encode_source does. The model adds bos_id itself."""
+        """Encode target texts. The model adds bos_id itself.
+
+        Args:
+            texts: The texts.
+            max_tokens: Largest number of ids, the end id included; longer texts are cut.
+            dropout: For training, the share of BPE's merges that is skipped (BPE-dropout).
+            seed: Seed of the dropout.
+
+        Returns:
+            The ids of each text, which end with eos_id.
+
+        Raises:
+            TypeError: If texts is a single text.
+            ValueError: If max_tokens is below 1.
+        """
         return _encode(self._target, self.eos_id, texts, max_tokens, dropout, seed)
 
     def decode_source(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
-        """Decode rows of source ids. Padding, start and end have no text; invalid UTF-8 becomes U+FFFD."""
+        """Decode rows of source ids.
+
+        Args:
+            ids: Rows of ids. Padding, start and end have no text.
+
+        Returns:
+            The text of each row; invalid UTF-8 becomes U+FFFD.
+
+        Raises:
+            ValueError: If an id is not in the vocabulary.
+        """
         return [self._source.decode(_checked(self._source, one, row)) for row, one in enumerate(ids)]
 
     def decode_target(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
-        """Decode rows of target ids, as decode_source does."""
+        """Decode rows of target ids.
+
+        Args:
+            ids: Rows of ids. Padding, start and end have no text.
+
+        Returns:
+            The text of each row; invalid UTF-8 becomes U+FFFD.
+
+        Raises:
+            ValueError: If an id is not in the vocabulary.
+        """
         return [self._target.decode(_checked(self._target, one, row)) for row, one in enumerate(ids)]
 
     def pieces_source(self, ids: Iterable[SupportsIndex]) -> list[str]:
-        """Return the pieces of a row of source ids; ▁ is a space, <0x0A> a byte."""
+        """Return the pieces of a row of source ids.
+
+        Args:
+            ids: One row of ids.
+
+        Returns:
+            The pieces; in them ▁ is a space, and <0x0A> a byte.
+
+        Raises:
+            ValueError: If an id is not in the vocabulary.
+        """
         return self._source.pieces(_checked(self._source, ids, row=0))
 
     def pieces_target(self, ids: Iterable[SupportsIndex]) -> list[str]:
-        """Return the pieces of a row of target ids."""
+        """Return the pieces of a row of target ids.
+
+        Args:
+            ids: One row of ids.
+
+        Returns:
+            The pieces; in them ▁ is a space, and <0x0A> a byte.
+
+        Raises:
+            ValueError: If an id is not in the vocabulary.
+        """
         return self._target.pieces(_checked(self._target, ids, row=0))
 
     def save(self, directory: Path) -> None:
-        """Write shared.model, or source.model and target.model, and about.json: all of them, or none.
+        """Write the tokenizer to a new directory: all its files, or none.
 
-        Tokenizers of imported models also have vocabulary.json: the pieces of both sides by id.
+        The files are shared.model, or source.model and target.model, and about.json. Tokenizers of imported
+        models also have vocabulary.json, the pieces of both sides by id.
+
+        Args:
+            directory: The directory, which must not exist.
+
+        Raises:
+            FileExistsError: If it exists.
         """
         if directory.exists():
             raise FileExistsError(
@@ -228,7 +326,18 @@ class Tokenizer:
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        """Load the files of `save`, or SentencePiece models of those names, which no checksum protects."""
+        """Load a tokenizer that `save` wrote, or SentencePiece models with the names of its files.
+
+        Args:
+            directory: The directory. Files without about.json are loaded without a check of their checksums.
+
+        Returns:
+            The tokenizer.
+
+        Raises:
+            FileNotFoundError: If there are no models.
+            ValueError: If a file is damaged, or cannot be used.
+        """
         names, about = _model_names(directory), _about(directory)
         vocabularies = _vocabularies(directory, about["sha256"].get(VOCABULARY))
         numbers = not vocabularies
@@ -236,7 +345,11 @@ class Tokenizer:
         return cls(models, about["source_lang"], about["target_lang"], vocabularies)
 
     def get_config(self) -> dict[str, Any]:
-        """Return the configuration for JSON and .keras files, the models as base64."""
+        """Return the configuration for JSON and .keras files, the models as base64.
+
+        Returns:
+            The argument of `from_config`.
+        """
         models = [base64.b64encode(model).decode("ascii") for model in self._models]
         config: dict[str, Any] = {
             "models": models,
@@ -249,6 +362,14 @@ class Tokenizer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
+        """Create a tokenizer from the result of `get_config`.
+
+        Args:
+            config: The configuration.
+
+        Returns:
+            The tokenizer.
+        """
         models = [base64.b64decode(model) for model in config["models"]]
         return cls(models, config["source_lang"], config["target_lang"], config.get("vocabularies", ()))
 
@@ -320,7 +441,7 @@ def _whole_file(path: Path, digest: str | None) -> bytes:
 
 
 def _vocabularies(directory: Path, digest: str | None) -> list[list[str]]:
-    """The pieces of both sides, where a tokenizer has them apart."""
+    """Read the pieces of both sides of a tokenizer that stores them separately."""
     path = directory / VOCABULARY
     if digest is None and not path.exists():
         return []
@@ -336,7 +457,7 @@ def _vocabularies(directory: Path, digest: str | None) -> list[list[str]]:
 
 
 def _checked_model(path: Path, digest: str | None, numbers: bool) -> bytes:
-    """The model; `numbers` says whether it numbers the pieces, the special ones among them."""
+    """Read a model; `numbers` is whether it numbers the pieces, the special ones among them."""
     model = _whole_file(path, digest)
     try:
         pieces = Pieces(model)

@@ -1,4 +1,4 @@
-"""Learning the pieces of a vocabulary from pairs of sentences, with SentencePiece."""
+"""Training of a SentencePiece vocabulary from pairs of sentences."""
 
 import io
 import itertools
@@ -17,7 +17,7 @@ from keras_transformer.text.cleaning import INVISIBLE
 from keras_transformer.text.corpus import Pair
 
 DEFAULT_VOCABULARY_SIZE = 8000
-FEWEST_PIECES = 261  # 4 special ids, 256 bytes, a piece
+FEWEST_PIECES = 261  # 4 special ids, 256 bytes, 1 piece
 MAX_TRAINING_SENTENCES = 1_000_000
 WITHOUT_RARE = 0.9995  # the share of a corpus' characters that have a piece where there are too many kinds
 _TOO_HIGH, _TOO_SMALL = r"too high .* <= (\d+)", r"required_chars\. \d+ vs (\d+)"  # SentencePiece's words
@@ -33,22 +33,22 @@ def learn(
     character_coverage: float = 1.0,
     temp_directory: Path | None = None,
 ) -> list[bytes]:
-    """Learn SentencePiece models.
+    """Train SentencePiece models.
 
     Args:
-        pairs: the corpus; it is read once, and spooled to disk meanwhile.
-        vocabulary_size: the number of pieces; None is 8,000, or as many as the corpus supports.
-        kind: bpe or unigram.
-        joint: whether one model serves both sides.
-        character_coverage: the share of the characters that get a piece.
-        temp_directory: where the pairs are spooled; by default where the system has its temporary files,
-            which may be in memory.
+        pairs: The corpus; it is read once, and buffered on disk.
+        vocabulary_size: Number of pieces; None for 8,000, or as many as the corpus supports.
+        kind: "bpe" or "unigram".
+        joint: Whether one model serves both sides.
+        character_coverage: Share of the characters that get a piece.
+        temp_directory: Directory in which the pairs are buffered; by default the system's directory of
+            temporary files, which may be in memory.
 
     Returns:
         The bytes of the one model, or of the source's and the target's.
 
     Raises:
-        ValueError: an option is out of range, or the corpus does not support it.
+        ValueError: If an option is out of range, or the corpus is too small for it.
     """
     _check(vocabulary_size, kind, character_coverage)
     with tempfile.TemporaryDirectory(prefix=".tokenizer-", dir=temp_directory) as scratch:
@@ -80,7 +80,7 @@ def _check(vocabulary_size: int | None, kind: str, character_coverage: float) ->
 def _spooled(pairs: Iterable[Pair], directory: Path) -> list[Path]:
     """Write source and target texts to two files of lines, so that one pass over the pairs is enough."""
     paths = [directory / "source", directory / "target"]
-    with Synced(paths[0]) as source, Synced(paths[1]) as target:  # an error says which file
+    with Synced(paths[0]) as source, Synced(paths[1]) as target:  # whose errors name the file
         for pair in pairs:
             for file, text in zip((source, target), pair, strict=True):
                 file.write(whole(text).encode() + b"\n")
@@ -94,7 +94,7 @@ def _lines(paths: Sequence[Path]) -> Iterator[bytes]:
 
 
 def _sentences(paths: Sequence[Path]) -> Iterator[bytes]:
-    """Yield every line, or MAX_TRAINING_SENTENCES of them at even distances."""
+    """Yield every line, or MAX_TRAINING_SENTENCES lines at even distances."""
     total = sum(1 for _ in _lines(paths))
     count = min(total, MAX_TRAINING_SENTENCES)
     for number, line in enumerate(_lines(paths)):
@@ -119,30 +119,30 @@ def _learned(
             raise ValueError(_explained(str(error), size)) from error
     if maximum:
         _logger.warning(
-            "a vocabulary of %s pieces: this corpus supports no more (%d is usual)", maximum[1], size
+            "the vocabulary has %s pieces: this corpus supports no more (the default is %d)", maximum[1], size
         )
         return _model(paths, int(maximum[1]), kind, character_coverage)
-    _logger.warning("more characters than %d pieces can have: the rarest are written as bytes", size)
+    _logger.warning("more distinct characters than %d pieces: the rarest are encoded as bytes", size)
     return _learned(paths, vocabulary_size, kind, WITHOUT_RARE)
 
 
 def _explained(error: str, size: int) -> str:
-    """Explain an error of SentencePiece in the user's words."""
+    """Explain an error of SentencePiece in terms of the options."""
     if maximum := re.search(_TOO_HIGH, error):
         return (
             f"vocabulary_size={size} is more than this corpus supports, which is {maximum[1]}: "
-            f"say {maximum[1]} or less, or leave it out"
+            f"set {maximum[1]} or less, or omit it"
         )
     if minimum := re.search(_TOO_SMALL, error):
         return (
             f"vocabulary_size={size} is too small: special ids, bytes and the corpus' characters "
-            f"are {minimum[1]}. Say more, or leave it out: rare characters are then written as bytes"
+            f"are {minimum[1]}. Set a larger size, or omit it: rare characters are then encoded as bytes"
         )
     return f"SentencePiece cannot learn from this text: {error}"
 
 
 def _model(paths: Sequence[Path], size: int, kind: str, character_coverage: float) -> bytes:
-    sentencepiece.set_min_log_level(3)  # its log goes to stderr; what fails is raised
+    sentencepiece.set_min_log_level(3)  # it logs to stderr; errors are raised anyway
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=_sentences(paths),
@@ -152,7 +152,7 @@ def _model(paths: Sequence[Path], size: int, kind: str, character_coverage: floa
         character_coverage=character_coverage,
         byte_fallback=True,
         normalizer=sentencepiece.SentencePieceNormalizer(norm_map=_normalization()),
-        num_threads=1,  # the sums, and with them the pieces, depend on their number
+        num_threads=1,  # the number of threads changes the sums, and so the pieces
         pad_id=0,
         unk_id=1,
         bos_id=2,
@@ -164,10 +164,10 @@ def _model(paths: Sequence[Path], size: int, kind: str, character_coverage: floa
 def _exactly_summed(model: bytes) -> bytes:
     """Round the scores of a model to multiples of 1/64.
 
-    Unigram picks the pieces with the best sum of scores. 000 as 0 + 00 or as 00 + 0 is a tie that the
-    rounding of float32 decides, and the library rounds otherwise than tensorflow-text: the ids would differ.
-    Multiples of 1/64 are summed without rounding up to 2**24 / 64: 10,000 characters if all are unknown,
-    30,000 of text.
+    Unigram chooses the pieces with the highest sum of scores. 000 as 0 + 00 or as 00 + 0 is a tie that the
+    rounding of float32 decides, and the library rounds differently from tensorflow-text: the ids would
+    differ. Multiples of 1/64 are summed without rounding up to 2**24 / 64: 10,000 characters if all are
+    unknown, 30,000 of text.
     """
     from sentencepiece import sentencepiece_model_pb2  # noqa: PLC0415 (nothing else here needs protobuf)
 
@@ -179,7 +179,7 @@ def _exactly_summed(model: bytes) -> bytes:
 
 @cache
 def _normalization() -> list[tuple[str, str]]:
-    """Return the table of replacements that the tokenizer's module describes."""
+    """Return the table of replacements that the docstring of the tokenizer's module describes."""
     table: dict[str, str] = {}
     for character in map(chr, itertools.chain(range(1, 0xD800), range(0xE000, 0x110000))):
         if not unicodedata.is_normalized("NFD", character):
@@ -192,7 +192,7 @@ def _normalization() -> list[tuple[str, str]]:
 
 
 def _spellings(character: str) -> Iterator[tuple[str, str]]:
-    """Its marks in every order that means the same, or composed in part -> the composed character."""
+    """Yield equivalent spellings of a character, each with the composed character."""
     composed = unicodedata.normalize("NFC", character)
     decomposed = unicodedata.normalize("NFD", character)
     for marks in itertools.permutations(decomposed[1:]):

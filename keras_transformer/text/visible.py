@@ -1,4 +1,4 @@
-"""Text of a file as it may go to a terminal."""
+"""Text from files in a form that is safe to print to a terminal."""
 
 import json
 import re
@@ -9,19 +9,19 @@ _JOINERS = "\u200c\u200d"  # part of how Persian, Hindi and emoji are written
 
 
 def visible(text: str) -> str:
-    """Write out what a terminal would obey or hide: escape sequences, other controls, bidirectional marks.
+    r"""Escape what a terminal would interpret or hide: escape sequences, controls, bidirectional marks.
 
-    A line feed and a tab stay. What is no character, as in the name of a file that is not UTF-8, is written
-    out too, so that the result can always be encoded. JSON stays the same JSON.
+    Line feeds and tabs stay. Bytes that are not UTF-8, as in the name of a file, are escaped too, so that the
+    result can always be encoded. JSON stays the same JSON.
 
-    >>> print(visible("fr\\x1b[2J"))
-    fr\\u001b[2J
+    >>> print(visible("fr\x1b[2J"))
+    fr\u001b[2J
     """
     return re.sub(r"[^\n\t -~]", _shown, text)
 
 
 def visible_line(text: str) -> str:
-    """Write out line feeds and tabs as well, so that a log entry stays one line."""
+    """Escape line feeds and tabs too, so that a log entry stays on one line."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 

@@ -1,7 +1,7 @@
-"""One side of a tokenizer: text -> ids without their end, and back.
+"""One side of a tokenizer: text to ids without an end id, and back.
 
-`Pieces` has the ids of a SentencePiece model. `VocabularyPieces` has a SentencePiece model that cuts the
-text, and a vocabulary that numbers the pieces, as models of Marian do.
+`Pieces` uses the ids of a SentencePiece model. `VocabularyPieces` uses a SentencePiece model that splits the
+text, and a vocabulary that numbers the pieces, as in models of Marian.
 """
 
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ import sentencepiece
 from keras_transformer.text.corpus import SURROGATE
 from keras_transformer.text.tokenizer_training import whole
 
-PAD_ID, UNKNOWN_ID, START_ID, END_ID = range(4)  # in every vocabulary that is not SentencePiece's own
-FEW = 32  # texts: the threads that the library starts for several cost more than so many take
+PAD_ID, UNKNOWN_ID, START_ID, END_ID = range(4)  # in every vocabulary that numbers the pieces itself
+FEW = 32  # texts; for fewer, starting the library's threads takes longer than encoding
 SPACE = "▁"  # SentencePiece's sign for a space
 LANGUAGE_BEGINS, LANGUAGE_ENDS = ">>", "<<"  # around the code of a target language, before the text
 
 
 class Pieces:
-    """The ids of a SentencePiece model.
+    """One side of a tokenizer with the ids of its SentencePiece model.
 
     Args:
-        model: Its bytes.
+        model: Bytes of the model.
 
     Raises:
-        ValueError: If they are no model, or it has no padding, start or end piece.
+        ValueError: If they are not a model.
     """
 
     _cuts_into: type = int  # what SentencePiece returns for a text: ids or pieces
@@ -40,7 +40,11 @@ class Pieces:
         self.size = self.processor.vocab_size()
 
     def special_ids(self) -> tuple[int, int, int]:
-        """Return the ids of padding, start and end."""
+        """Return the ids of padding, start and end.
+
+        Raises:
+            ValueError: If the model lacks one of them.
+        """
         ids = (self.processor.pad_id(), self.processor.bos_id(), self.processor.eos_id())
         if min(ids) < 0:
             raise ValueError(
@@ -50,10 +54,10 @@ class Pieces:
         return ids
 
     def encode(self, texts: Sequence[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
-        """Return the ids of each text, without an end; dropout leaves joints out, as in BPE-dropout."""
+        """Return the ids of each text, without an end id; dropout skips merges, as in BPE-dropout."""
         sampling: dict[str, Any] = {}
         if dropout:
-            sentencepiece.set_random_generator_seed(seed)  # each call starts from it, in a thread of its own
+            sentencepiece.set_random_generator_seed(seed)  # applies to the thread of the next call
             sampling = {"enable_sampling": True, "alpha": dropout, "num_threads": 1}
         asked = [whole(text) if SURROGATE.search(text) else text for text in texts]
         if len(asked) < FEW and not sampling:
@@ -61,25 +65,25 @@ class Pieces:
         return self.processor.encode(asked, out_type=self._cuts_into, **sampling)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of ids of this vocabulary."""
+        """Return the text of a row of ids."""
         return self.processor.decode(ids)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return how the ids are called."""
+        """Return the pieces of a row of ids."""
         return self.processor.id_to_piece(list(ids))
 
 
 class VocabularyPieces(Pieces):
-    """A SentencePiece model that cuts the text, and a vocabulary that numbers the pieces.
+    """One side of a tokenizer whose SentencePiece model splits, and whose vocabulary numbers pieces.
 
-    What the vocabulary does not have is unknown, and unknown pieces are left out of decoded text.
+    Pieces that the vocabulary lacks are unknown; decoded text omits them.
 
     Args:
-        model: The bytes of the SentencePiece model.
-        vocabulary: The pieces in the order of their ids: padding, unknown, start, end, then all others.
+        model: Bytes of the SentencePiece model.
+        vocabulary: Pieces in the order of their ids: padding, unknown, start, end, then all others.
 
     Raises:
-        ValueError: If the bytes are no model, or the vocabulary has a piece twice.
+        ValueError: If the bytes are not a model, or the vocabulary has a piece twice.
     """
 
     _cuts_into = str
@@ -91,19 +95,21 @@ class VocabularyPieces(Pieces):
         self._ids = {piece: number for number, piece in enumerate(self.vocabulary)}
         if len(self.vocabulary) <= END_ID or len(self._ids) < len(self.vocabulary):
             raise ValueError(
-                "a vocabulary has padding, unknown, start, end and no piece twice; got "
+                "a vocabulary must have padding, unknown, start, end, and no piece twice; got "
                 f"{len(self.vocabulary)} pieces, of which {len(self._ids)} differ"
             )
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        """The codes of the target languages that a text can begin with, as in >>fra<<."""
+        """Codes of the target languages with which a text may begin, as in >>fra<<."""
         return tuple(code for piece in self.vocabulary if (code := language_code(piece)) is not None)
 
     def special_ids(self) -> tuple[int, int, int]:
+        """Return the ids of padding, start and end."""
         return PAD_ID, START_ID, END_ID
 
     def encode(self, texts: Sequence[str], dropout: float = 0.0, seed: int = 0) -> list[list[int]]:
+        """Return the ids of each text, the code of its target language first."""
         tokens, rests = zip(*map(self._language, texts), strict=True) if texts else ((), ())
         cut: Sequence[Any] = super().encode(rests, dropout, seed)
         return [
@@ -112,7 +118,7 @@ class VocabularyPieces(Pieces):
         ]
 
     def _language(self, text: str) -> tuple[list[int], str]:
-        """The id of the language that a text begins with, if it does, and the rest."""
+        """Split a text into the id of the language with which it begins, if there is one, and the rest."""
         if text.startswith(LANGUAGE_BEGINS) and self.languages:
             token, ends, rest = text.partition(LANGUAGE_ENDS)
             if token + ends in self._ids:
@@ -120,14 +126,16 @@ class VocabularyPieces(Pieces):
         return [], text
 
     def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of a row of ids."""
         pieces = [self.vocabulary[number] for number in ids if number > END_ID]
         return self.processor.decode_pieces(pieces).replace(SPACE, " ").strip()
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the pieces of a row of ids."""
         return [self.vocabulary[number] for number in ids]
 
 
 def language_code(piece: str) -> str | None:
-    """Return fra of >>fra<<, or None of any other piece."""
+    """Return fra for >>fra<<, or None for any other piece."""
     code = piece.removeprefix(LANGUAGE_BEGINS).removesuffix(LANGUAGE_ENDS)
     return code if code and piece == f"{LANGUAGE_BEGINS}{code}{LANGUAGE_ENDS}" else None

@@ -1,1 +1,1 @@
-"""From clean pairs to a trained model: loss, schedule, averaging, and the run that ties them to model.fit."""
+"""Training from clean pairs to a model: loss, schedule, averaging, and the run directory around model.fit."""

@@ -1,4 +1,4 @@
-"""The average of the weights, which is validated and saved: it varies less than the weights."""
+"""Average of the weights, which is validated and saved: it varies less than the weights."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -20,10 +20,16 @@ def mean(states: Iterable[Sequence[NDArray[Any]]]) -> list[NDArray[np.float32]]:
 
 
 class MovingAverage(keras.callbacks.Callback):
-    """After each step: average = decay x average + (1 - decay) x weights.
+    """Exponential moving average: average = decay x average + (1 - decay) x weights after each step.
 
-    The decay grows to its value over the first steps, (1 + n) / (10 + n), so that the average forgets where
-    it began. `averaged` is a model of its own, in float32 whatever the policy of the one that is trained.
+    The decay grows over the first steps, (1 + n) / (10 + n), so that the initial weights lose their
+    influence.
+
+    Args:
+        averaged: A separate model for the average, in float32 under every policy of the trained model.
+        decay: Final decay, in [0, 1).
+        done: Number of steps that were taken before.
+        every: Number of batches of a step.
     """
 
     def __init__(self, averaged: keras.Model, decay: float, done: int = 0, every: int = 1) -> None:
@@ -35,6 +41,7 @@ class MovingAverage(keras.callbacks.Callback):
         self.every = every
 
     def set_model(self, model: keras.Model) -> None:
+        """Pair the weights of the trained model with those of the average."""
         super().set_model(model)
         pairs = list(zip(self.averaged.trainable_variables, model.trainable_variables, strict=True))
 
@@ -46,6 +53,7 @@ class MovingAverage(keras.callbacks.Callback):
         self._update = update
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Update the average at the end of a step."""
         self.batches += 1
         if self.batches % self.every == 0:
             steps = self.batches // self.every

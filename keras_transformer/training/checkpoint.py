@@ -1,4 +1,4 @@
-"""The whole state of a run in one file, written beside, synced and renamed: a kill leaves one of the two."""
+"""Checkpoints: the whole state of a run in one file, which is written atomically."""
 
 import json
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from keras_transformer.files import replacing
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be used, and why."""
+    """Error of a checkpoint that cannot be used, with the reason."""
 
 
 def save(path: Path, variables: Sequence[Any], progress: dict[str, Any]) -> None:
-    """Write a checkpoint: whole, or not at all.
+    """Write a checkpoint atomically.
 
     Args:
-        path: the file.
-        variables: every variable of the run, in an order that stays.
-        progress: the step and the history, as JSON has them.
+        path: The file.
+        variables: All variables of the run, in a fixed order.
+        progress: Step and history, as JSON values.
     """
     arrays = {f"{index:05d}": np.asarray(variable) for index, variable in enumerate(variables)}
     path.parent.mkdir(exist_ok=True)
@@ -32,7 +32,7 @@ def restore(path: Path, variables: Sequence[Any]) -> dict[str, Any]:
     """Assign the values of a checkpoint to the variables, if all of them fit, and return its progress.
 
     Raises:
-        CheckpointError: the file is damaged, or belongs to another recipe.
+        CheckpointError: If the file is damaged, or belongs to another recipe.
     """
     progress, arrays = _read(path)
     expected = [tuple(variable.shape) for variable in variables]
@@ -48,7 +48,7 @@ def restore(path: Path, variables: Sequence[Any]) -> dict[str, Any]:
 
 
 def read(path: Path, indices: Sequence[int]) -> list[Any]:
-    """Read the values of the variables with these indices, and no others."""
+    """Return the values of the variables with these indices."""
     return _read(path, indices)[1]
 
 
@@ -62,12 +62,12 @@ def _read(path: Path, indices: Sequence[int] | None = None) -> tuple[Any, list[A
                 return progress, [archive[name] for name in chosen]
         except MemoryError:
             raise  # nothing is wrong with the file
-        except Exception as error:  # zipfile and NumPy have one of their own for each kind of damage
+        except Exception as error:  # zipfile and NumPy raise many types for damaged files
             raise CheckpointError(
                 f"{path} is damaged ({error}): remove it, and the run goes on from the checkpoint before it."
             ) from error
 
 
 def checkpoints(directory: Path) -> list[Path]:
-    """Return the checkpoints of a run, oldest first."""
+    """Return the paths of a run's checkpoints, oldest first."""
     return sorted(directory.glob("step-*.npz"))

@@ -1,4 +1,4 @@
-"""The scores of a run's validations, and which of them is the best."""
+"""Scores of a run's validations, and the choice of the best one."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,10 +6,10 @@ Scores = Mapping[str, float]
 
 
 def rank(scores: Scores) -> tuple[float, float]:
-    """Return a sort key, higher is better: BLEU, then, as very short lines often tie, the lower loss."""
+    """Return a sort key, higher is better: BLEU, then the lower loss, because very short lines often tie."""
     return scores["bleu"], -scores["loss"]
 
 
 def best(history: Sequence[Scores]) -> Scores | None:
-    """Return the validation whose model is saved: the first of the best, or None."""
+    """Return the first of the best validations, whose model is saved; or None without any."""
     return max(history, key=rank, default=None)

@@ -21,21 +21,22 @@ def import_run(
     target_lang: str | None = None,
     notify: Callable[[str], None] = lambda line: None,
 ) -> TranslationModel:
-    """Write a run with a pretrained model: all of it, or nothing.
+    """Write a run directory with a pretrained model, atomically.
 
     Args:
         directory: A MarianMT directory.
         path: The run; it must not exist.
         source_lang: Code of the source language; by default that of the directory's tokenizer.
         target_lang: Code of the target language; by default that of the directory's tokenizer.
-        notify: Is called with a line of progress.
+        notify: Called with each line of progress.
 
     Returns:
         The model.
 
     Raises:
-        PretrainedError: With what is wrong with the directory.
+        PretrainedError: With everything that is wrong with the directory.
         FileExistsError: If the run exists.
+        ValueError: If the model has no tokenizer, which is a bug.
     """
     check_new(path)
     notify(f"reading {directory} ...")

@@ -1,4 +1,4 @@
-"""The loss: cross-entropy with label smoothing, averaged over real tokens.
+"""Cross-entropy with label smoothing, averaged over real tokens.
 
 B batch, T length, V vocabulary.
 """
@@ -16,12 +16,24 @@ from keras_transformer.settings import current_names
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
-    """-sum over v of q(v) log p(v), where q gives 1 - label_smoothing to the label
-    and spreads the rest over all V.
+    """Cross-entropy of logits (B, T, V) and labels (B, T) with label smoothing.
 
-    Labels (B, T), logits (B, T, V). Label 0 is padding and counts for nothing: neither in the sum nor, as
-    the model's output carries the mask that Keras looks for, in the number of tokens of the mean. A label
-    outside the vocabulary is refused where its value is known; in a graph, as in `fit`, the loss is NaN.
+    The loss of a token is -sum over v of q(v) log p(v), where q gives 1 - label_smoothing to the label and
+    spreads the rest evenly over all V ids. Label 0 is padding: it counts neither in the sum nor in the number
+    of tokens of the mean, because the model's output carries the mask that Keras uses for the mean.
+
+    Args:
+        label_smoothing: Share of the probability that is spread over all ids, in [0, 1).
+        name: Name of the loss.
+        **kwargs: Arguments of keras.losses.Loss.
+
+    Raises:
+        ValueError: If label_smoothing is out of range.
+
+    Example:
+        ```python
+        model.compile("adam", LabelSmoothedCrossEntropy(0.1))
+        ```
     """
 
     def __init__(self, label_smoothing: float = 0.1, name: str = "cross_entropy", **kwargs: Any) -> None:
@@ -30,6 +42,18 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         self.label_smoothing = label_smoothing
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        """Compute the loss of each token.
+
+        Args:
+            y_true: Labels (B, T).
+            y_pred: Logits (B, T, V).
+
+        Returns:
+            Losses (B, T), 0 where the label is padding.
+
+        Raises:
+            ValueError: If the labels have another shape than the logits, or are known not to be ids.
+        """
         if not fits(y_true.shape, y_pred.shape[:-1]):
             raise ValueError(
                 f"labels must be ids of shape (batch, time) = {tuple(y_pred.shape[:-1])}, as the logits "
@@ -41,19 +65,24 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         )
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """Create the loss from what `get_config` gave, in this version or an earlier one."""
+        """Create the loss from the result of `get_config` of this version or an earlier one.
+
+        Args:
+            config: The configuration.
+        """
         return cls(**current_names(config))
 
 
 def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: Tensor) -> Tensor:
-    """Return the loss of each token (B, T) of labels (B, T) and logits (B, T, V), 0 where a label is padding.
+    """Compute the loss (B, T) of labels (B, T) and logits (B, T, V), 0 where a label is padding.
 
-    Its gradient is written by hand: it keeps the logits and a number a token, and computes the
-    probabilities again, where a backend's own keeps them all, as large as the logits.
+    A custom gradient saves memory: it keeps the logits and one number for each token, and computes the
+    probabilities again. A backend's own gradient keeps all probabilities, which are as large as the logits.
     """
     labels = ops.cast(labels, "int32")
 
@@ -62,7 +91,7 @@ def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: Tens
         loss, normaliser = _loss(labels, logits, label_smoothing)
 
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
-            # PyTorch passes upstream by name, behind what `of` was called with; the others pass it alone
+            # PyTorch passes upstream by name, after the arguments of `of`; the others pass it alone
             return _gradient(
                 labels, logits, label_smoothing, normaliser, args[0] if upstream is None else upstream
             )
@@ -73,10 +102,10 @@ def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: Tens
 
 
 def _under_xla(function: Callable[..., Any]) -> Callable[..., Any]:
-    """On TensorFlow, XLA for these lines alone. JAX compiles the whole step.
+    """Compile a function with XLA on TensorFlow. JAX compiles the whole step anyway.
 
-    Fused, the passes over the (tokens, V) logits, forward and back, take an eighth of the time that
-    TensorFlow's kernels take one after the other (docs/decisions/loss-under-xla.md).
+    The fused passes over the (tokens, V) logits, forward and backward, take an eighth of the time of
+    TensorFlow's separate kernels (docs/decisions/loss-under-xla.md).
     """
     if keras.backend.backend() != "tensorflow":
         return function
@@ -87,7 +116,7 @@ def _under_xla(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @_under_xla
 def _loss(labels: Tensor, logits: Tensor, label_smoothing: Tensor) -> tuple[Tensor, Tensor]:
-    """-> loss (B, T), log of the sum of exp(logits) (B, T, 1)."""
+    """Compute the loss (B, T), and the log of the sum of exp(logits) (B, T, 1)."""
     logits = ops.cast(logits, "float32")
     normaliser = ops.logsumexp(logits, axis=-1, keepdims=True)
     loss = ops.sum(_expected(labels, logits, label_smoothing) * (normaliser - logits), axis=-1)
@@ -98,14 +127,14 @@ def _loss(labels: Tensor, logits: Tensor, label_smoothing: Tensor) -> tuple[Tens
 def _gradient(
     labels: Tensor, logits: Tensor, label_smoothing: Tensor, normaliser: Tensor, upstream: Tensor
 ) -> Tensor:
-    """Return the gradient of the logits: (probability - expected) x upstream (B, T)."""
+    """Compute the gradient of the logits: (probability - expected) x upstream (B, T)."""
     probability = ops.exp(ops.cast(logits, "float32") - normaliser)
     upstream = ops.where(labels == 0, 0.0, upstream)[..., None]
     return ops.cast((probability - _expected(labels, logits, label_smoothing)) * upstream, logits.dtype)
 
 
 def _expected(labels: Tensor, logits: Tensor, label_smoothing: Tensor) -> Tensor:
-    """q, (B, T, V), NaN for a label outside the vocabulary; under XLA it never exists in memory."""
+    """Return the smoothed labels q (B, T, V); under XLA they never exist in memory."""
     vocabulary = ops.shape(logits)[-1]
     spread = label_smoothing / ops.cast(vocabulary, "float32")
     inside = ops.logical_and(labels >= 0, labels < vocabulary)

@@ -1,8 +1,8 @@
-"""The precision that this machine trains fastest in."""
+"""The precision with which this machine trains fastest."""
 
 from pathlib import Path
 
-#: Instructions that multiply bfloat16 matrices; without them TensorFlow converts, and float32 is faster.
+#: Processor flags for products of bfloat16 matrices. Without them TensorFlow converts, and float32 is faster.
 BFLOAT16_INSTRUCTIONS = {"avx512_bf16", "amx_bf16"}
 
 

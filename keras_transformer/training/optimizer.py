@@ -1,4 +1,4 @@
-"""Adam as one kernel of TensorFlow's for each weight, where Keras' own is some twenty operations."""
+"""Adam with one TensorFlow kernel per weight; Keras' own runs about twenty operations."""
 
 from typing import Any
 
@@ -9,12 +9,13 @@ from keras_transformer.layers.tensor import Tensor
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Adam(keras.optimizers.Adam):
-    """keras.optimizers.Adam without its amsgrad: the same numbers, and the first step seconds sooner.
+    """keras.optimizers.Adam without amsgrad, with the same results, whose first step starts seconds earlier.
 
-    On a backend other than TensorFlow it is Keras' own.
+    On other backends than TensorFlow it is Keras' own.
     """
 
     def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
+        """Update a variable with one kernel."""
         if keras.backend.backend() != "tensorflow":
             super().update_step(gradient, variable, learning_rate)
             return

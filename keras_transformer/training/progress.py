@@ -9,13 +9,13 @@ from keras_transformer.progress_bar import progress_bar
 
 
 class ProgressBar(keras.callbacks.Callback):
-    """Shows the steps done, the time left, the loss, and the target tokens per second.
+    """Progress bar with the steps done, the time left, the loss, and the target tokens per second.
 
     Args:
-        steps: The steps of the whole run.
-        done: Those that were taken before.
-        tokens_per_step: About how many target tokens a step has.
-        every: How many batches make one step.
+        steps: Number of steps of the whole run.
+        done: Number of steps that were taken before.
+        tokens_per_step: Average number of target tokens of a step.
+        every: Number of batches of a step.
     """
 
     def __init__(self, steps: int, done: int, tokens_per_step: float, every: int) -> None:
@@ -26,9 +26,11 @@ class ProgressBar(keras.callbacks.Callback):
         )
 
     def on_train_begin(self, logs: Any = None) -> None:
-        self.bar.unpause()  # the time before the first step is none of the training
+        """Start the measurement of time."""
+        self.bar.unpause()  # excludes the time before the first step
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Advance the bar at the end of a step."""
         if (batch + 1) % self.every == 0:
             loss, rate = (logs or {}).get("loss", float("nan")), self.bar.format_dict["rate"] or 0.0
             speed = f"{rate * self.tokens_per_step:,.0f} tokens/s"
@@ -36,7 +38,7 @@ class ProgressBar(keras.callbacks.Callback):
             self.bar.update()
 
     def say(self, line: str) -> None:
-        """Write a line above the bar. The time since the last step is none of the training."""
+        """Write a line above the bar, and exclude the time since the last step."""
         self.bar.write(line, file=sys.stderr)
         self.bar.unpause()
 

@@ -1,4 +1,4 @@
-"""The recipe: the options of a training run, but for its corpus. Some defaults follow the corpus' size."""
+"""The recipe: all options of a training run except its corpus; some defaults depend on its size."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,17 +13,21 @@ from keras_transformer.training.history import best
 SCHEDULES = ("cosine", "inverse-sqrt")
 PRECISIONS = ("float32", "bfloat16")
 TOKENIZERS = ("bpe", "unigram")
-MAX_STEPS = 10_000_000  # a hundred times what the paper's large model takes, and more
-MAX_BATCH_TOKENS = 2**20  # of a batch
+MAX_STEPS = 10_000_000  # more than a hundred times the steps of the paper's large model
+MAX_BATCH_TOKENS = 2**20
 MAX_ACCUMULATED = 10_000  # batches of a step
-MAX_AVERAGED = 1000  # validations, of each of which a checkpoint is kept
-MAX_PIECES = 2**18  # more than the vocabularies that serve 200 languages have
+MAX_AVERAGED = 1000  # each of them keeps a checkpoint
+MAX_PIECES = 2**18  # more than in the vocabularies of models for 200 languages
 MAX_PEAK_LEARNING_RATE = 10.0
 
 
 @dataclass(frozen=True)
 class Recipe(Settings):
-    """The options of a run. Every problem is reported at once."""
+    """Options of a training run.
+
+    Raises:
+        ValueError: With every option that is out of range.
+    """
 
     preset: str = "tiny"
     dropout: float = 0.3
@@ -46,9 +50,9 @@ class Recipe(Settings):
     label_smoothing: float = 0.1
     clip_norm: float = 1.0  # largest norm of the gradients; 0 is none
     ema_decay: float = 0.998  # decay of the moving average of the weights; 0 is none
-    average_checkpoints: int = 0  # the mean of the weights at so many last validations instead; 0 is none
+    average_checkpoints: int = 0  # number of last validations whose weights are averaged instead; 0 is none
     validate_every: int = 250
-    patience: int = 0  # validations without a better one before the run stops; 0 is never
+    patience: int = 0  # validations without improvement after which the run stops; 0 is never
     precision: str = "float32"
     seed: int = 0
 
@@ -85,12 +89,12 @@ class Recipe(Settings):
             problems.append(f"clip_norm must be at least 0 and finite; got {self.clip_norm!r}")
         if self.bpe_dropout and self.tokenizer != "bpe":
             problems.append(
-                f"bpe_dropout skips merges, which only bpe has; got {self.bpe_dropout!r} and "
+                f"bpe_dropout skips merges, so it needs tokenizer='bpe'; got {self.bpe_dropout!r} and "
                 f"{self.tokenizer!r}"
             )
         if self.both_ways and not self.joint:
             problems.append(
-                "both_ways puts each language on either side, which needs one vocabulary for both; "
+                "both_ways trains both directions, which needs one vocabulary for both sides; "
                 f"got {self.both_ways!r} and two"
             )
         if self.ema_decay and self.average_checkpoints:
@@ -117,15 +121,15 @@ class Recipe(Settings):
 
     @classmethod
     def for_corpus(cls, pairs: int, defaults: Mapping[str, Any] | None = None, **overrides: Any) -> Self:
-        """Settle the recipe of a corpus.
+        """Create the recipe for a corpus.
 
         Args:
-            pairs: Number of pairs to train on; the general defaults follow from it.
-            defaults: Fields that differ for this corpus.
-            **overrides: Fields that the user set. They win over every default.
+            pairs: Number of pairs for training, on which the general defaults depend.
+            defaults: Fields whose defaults differ for this corpus.
+            **overrides: Fields that the user set, which replace every default.
 
         Raises:
-            ValueError: A field is unknown or out of range; every problem is named.
+            ValueError: With every field that is unknown or out of range.
         """
         defaults = dict(defaults or {})
         implied = {"ema_decay": 0.0} if overrides.get("average_checkpoints") else {}
@@ -148,15 +152,15 @@ class Recipe(Settings):
         """Read the content of a recipe.json, which an earlier version may have written.
 
         Raises:
-            ValueError: A field is unknown or out of range.
-            TypeError: The content is not an object.
+            ValueError: If a field is unknown or out of range.
+            TypeError: If the content is not an object.
         """
         if not isinstance(values, dict):
             raise TypeError(f"it holds {values!r:.40}, not an object")
         return cls.from_dict(current_names(values))
 
     def network(self) -> Network:
-        """Return the network to train."""
+        """Return the configuration of the network to train."""
         return Network.from_preset(self.preset, **self.regularisation())
 
     def regularisation(self) -> dict[str, float]:
@@ -164,18 +168,18 @@ class Recipe(Settings):
         return {name: getattr(self, name) for name in ("dropout", "attention_dropout", "inner_dropout")}
 
     def is_over(self, history: Sequence[Mapping[str, float]]) -> bool:
-        """Return whether a run with these validations is over: at its last step, or out of patience."""
+        """Return whether a run with these validations is over: no steps or no patience is left."""
         return bool(history) and (history[-1]["step"] >= self.steps or self.lost_patience(history))
 
     def lost_patience(self, history: Sequence[Mapping[str, float]]) -> bool:
-        """Return whether the best BLEU is `patience` validations ago."""
+        """Return whether the best BLEU is at least `patience` validations old."""
         best_scores = best(history)
         return best_scores is not None and 0 < self.patience <= len(history) - 1 - list(history).index(
             best_scores
         )
 
 
-#: The phrasebook has a small, regular grammar and no sentence twice: words for pieces, no dropout, few steps.
+#: The phrasebook has a small, regular grammar: whole words as pieces, no dropout, few steps.
 PHRASEBOOK: dict[str, Any] = {
     "vocabulary_size": 3400,
     "dropout": 0.0,

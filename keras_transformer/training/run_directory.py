@@ -1,15 +1,10 @@
-"""A run directory: all that a training run reads and leaves, and the lock that keeps a second process out.
+"""The run directory: everything that a training run reads and writes, and the lock against a second process.
 
-run.json        languages, corpus, recipe: what was asked for, and of which versions
-cleaning.json   what was dropped from the corpus, and why
-tokenizer/      the SentencePiece models
-tokens/         the corpus as ids
-valid.jsonl     the held-out pairs that scores are taken on
-checkpoints/    the newest whole states of the run
-history.json    the scores of each validation
-curves.png      the same as a picture
-tensorboard/    the same for TensorBoard
-model.keras     the best model so far: float32, tokenizer inside
+run.json        languages, corpus and recipe as requested, and the versions of the libraries cleaning.json
+what was dropped from the corpus, and why tokenizer/      the SentencePiece models tokens/         the corpus
+as ids valid.jsonl     the held-out pairs for validation checkpoints/    the newest states of the run
+history.json    the scores of each validation curves.png      the same as a picture tensorboard/    the same
+for TensorBoard model.keras     the best model so far: float32, tokenizer inside
 """
 
 import fcntl
@@ -26,24 +21,24 @@ from keras_transformer.text.corpus import Pair
 from keras_transformer.training.data.corpus_options import CORPUS_FIELDS, wrong_types
 
 FORMAT = 1
-LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # of a process that got no further
+LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # files of a process that was killed early
 REQUEST_TYPES = {
     "source_lang": str,
     "target_lang": str,
     "corpus": dict,
     "recipe": dict,
-}  # what run.json has of `begin`
+}  # fields of run.json that `begin` writes
 MADE_WITH = ("keras", "tensorflow", "numpy", "sentencepiece")
-BEGIN_AGAIN = "copy it from where it is whole, or begin a new run"
+BEGIN_AGAIN = "restore it from an intact copy, or begin a new run"
 PREPARE_AGAIN = "remove recipe.json beside it, and `train --resume` prepares the run again from its corpus"
 
 
 class RunError(ValueError):
-    """A run directory that cannot be used as requested; the message says what to do."""
+    """Error of a run directory that cannot be used as requested; the message has the remedy."""
 
 
 class Run:
-    """The paths of a run, and its small files."""
+    """Paths of a run directory, and access to its small files."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -56,26 +51,29 @@ class Run:
 
     @contextmanager
     def begin(self, about: dict[str, Any]) -> Iterator[None]:
-        """A new run, or again one that was begun and never prepared; locked while it is worked on.
+        """Create a new run, or begin again one that was never prepared; it is locked inside the context.
 
-        A prepared one is never overwritten.
+        A prepared run is never overwritten.
+
+        Raises:
+            RunError: If the directory holds a prepared run, or something else than a run.
         """
         self._check_unprepared()
         self.path.mkdir(parents=True, exist_ok=True)
         with self._locked():
-            self._check_unprepared()  # by another process, a moment ago
+            self._check_unprepared()  # another process may have prepared it meanwhile
             self.write_about(about)
             yield
 
     def write_about(self, about: dict[str, Any]) -> None:
-        """Write run.json: what was asked for, and the versions that it was asked of."""
+        """Write run.json: the request, and the versions of the libraries."""
         self.write("run.json", {"format": FORMAT, "versions": versions_of(MADE_WITH), **about})
 
     def _check_unprepared(self) -> None:
         if (self.path / "recipe.json").exists():
             raise RunError(f"{self.path} holds a run already: continue it with --resume, or name another.")
         if self.path.exists() and not self._may_begin():
-            raise RunError(f"{self.path} exists and is no run: name a new or an empty directory.")
+            raise RunError(f"{self.path} exists and is not a run: name a new or an empty directory.")
 
     def _may_begin(self) -> bool:
         if not self.path.is_dir():
@@ -92,7 +90,11 @@ class Run:
             )
 
     def about(self) -> dict[str, Any]:
-        """Return the content of run.json, checked."""
+        """Return the checked content of run.json.
+
+        Raises:
+            RunError: If there is no run, it is damaged, or its format is not supported.
+        """
         try:
             about = self.read("run.json")
         except FileNotFoundError:
@@ -124,7 +126,7 @@ class Run:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the lock of the run; the system releases it however the process ends."""
-        self._check_trained(self.about())  # a lock is left only where a run is
+        self._check_trained(self.about())  # before a lock file is created
         with self._locked():
             yield
 
@@ -134,21 +136,24 @@ class Run:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise RunError(f"another process is at work on {self.path}: let it end, or end it.") from None
+                raise RunError(
+                    f"another process is at work on {self.path}: wait for it, or end it."
+                ) from None
             yield
 
     def write(self, name: str, content: Any) -> None:
-        """Write a small JSON file, whole or not at all."""
+        """Write a small JSON file atomically."""
         write_whole(self.path / name, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
 
     def read(self, name: str) -> Any:
+        """Read a JSON file of the run."""
         path = self.path / name
         if path.exists() and not path.is_file():  # a pipe would be waited for
             raise ValueError("it is no regular file")
         return read_json(path.read_bytes())
 
     def write_pairs(self, name: str, pairs: Iterable[Pair]) -> int:
-        """Write one pair a line, as they come, and return their number."""
+        """Write one pair per line as they arrive, and return their number."""
         count = 0
         with Synced(self.path / name) as file:
             for pair in pairs:
@@ -157,7 +162,11 @@ class Run:
         return count
 
     def read_pairs(self, name: str) -> Iterator[Pair]:
-        """Yield the pairs that write_pairs wrote."""
+        """Yield the pairs that write_pairs wrote.
+
+        Raises:
+            RunError: If a line is not a pair of texts.
+        """
         # bytes: only \n ends a line, not the U+2028 in a sentence
         with (self.path / name).open("rb") as file:
             for number, line in enumerate(file, 1):

@@ -1,4 +1,4 @@
-"""What a model is, read from the files of its run or from its .keras file: no Keras is loaded for it."""
+"""Facts about a model, read from the files of its run or from its .keras file without loading Keras."""
 
 import zipfile
 from pathlib import Path
@@ -12,24 +12,24 @@ from keras_transformer.training.history import best
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run_directory import Run
 
-JSON: dict[type, str] = {dict: "an object", list: "a list"}  # what JSON calls them
+JSON: dict[type, str] = {dict: "an object", list: "a list"}  # their names in JSON
 
 
 class FactsError(ValueError):
-    """A file that does not describe a translation model."""
+    """Error of a file that does not describe a translation model."""
 
 
 def facts(path: Path) -> dict[str, Any]:
     """Describe a run directory, finished or not, or a .keras file.
 
     Args:
-        path: the directory or the file.
+        path: The directory or the file.
 
     Returns:
-        Facts that JSON can hold; unknown ones are None.
+        Facts as JSON values; unknown ones are None.
 
     Raises:
-        FactsError: the path does not hold a translation model, or is damaged.
+        FactsError: If the path does not hold a translation model, or is damaged.
     """
     return _of_run(Run(path)) if path.is_dir() else _of_file(path)
 
@@ -69,7 +69,7 @@ def _of_run(run: Run) -> dict[str, Any]:
 
 
 def languages(source: str | None, target: str | None, tokenizer: Tokenizer | None) -> dict[str, Any]:
-    """The languages of a model, and if it has several targets their codes."""
+    """Return the languages of a model, with the codes of its targets if it has several."""
     targets = tokenizer.target_languages if tokenizer else ()
     return {"source": source, "target": target, **({"targets": list(targets)} if targets else {})}
 
@@ -111,12 +111,12 @@ def _of_file(path: Path) -> dict[str, Any]:
 
 
 def _archived(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The configuration of the model in a .keras file, and what Keras says of the file."""
+    """Return the configuration of the model in a .keras file, and Keras' metadata of the file."""
     try:
         with zipfile.ZipFile(path) as archive:
             model, metadata = (read_json(archive.read(f"{name}.json")) for name in ("config", "metadata"))
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise FactsError(f"{path} is no .keras file, or is damaged: {error}.") from error
+        raise FactsError(f"{path} is not a .keras file, or is damaged: {error}.") from error
     name = model.get("class_name") if isinstance(model, dict) else None
     if name != "TranslationModel":
         raise FactsError(f"{path} holds a {name}, not a TranslationModel.")
@@ -150,7 +150,7 @@ def described(network: Network, source_vocabulary: int, target_vocabulary: int |
 
 
 def _domain(about: dict[str, Any]) -> str:
-    """Name the phrasebook, or the files without their folders, which are private: manifests hold this."""
+    """Return the phrasebook's name, or the file names without their directories, which are private."""
     if "imported" in about:
         return f"imported from {about['imported']}"
     corpus = about["corpus"]
@@ -161,7 +161,7 @@ def _domain(about: dict[str, Any]) -> str:
 
 
 def sizes(directory: Path) -> dict[str, int]:
-    """Return the bytes of each entry of a directory, those of a folder added up."""
+    """Return the bytes of each entry of a directory, for a subdirectory those of its files."""
     return {
         entry.name: sum(file.stat().st_size for file in [entry, *entry.rglob("*")] if file.is_file())
         for entry in sorted(directory.iterdir())

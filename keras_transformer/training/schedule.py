@@ -1,4 +1,4 @@
-"""How the learning rate rises and falls. Every schedule warms up in a straight line to its peak.
+"""Schedules of the learning rate. All of them rise linearly to a peak first (warm-up).
 
 A step is `gradient_accumulation_steps` batches: an optimizer that accumulates gradients passes the number of
 batches that are done.
@@ -16,7 +16,16 @@ from keras_transformer.settings import current_names
 
 
 class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
-    """Step 1 to warmup_steps: peak x step / warmup_steps; from there peak x what `decay` says."""
+    """Base class of the schedules: peak x step / warmup_steps up to warmup_steps, then peak x `decay(step)`.
+
+    Args:
+        peak_learning_rate: The largest learning rate, reached at warmup_steps.
+        warmup_steps: Number of steps of the linear rise.
+        gradient_accumulation_steps: Number of batches of a step.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
 
     def __init__(
         self, peak_learning_rate: float, warmup_steps: int, gradient_accumulation_steps: int = 1
@@ -32,39 +41,54 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
         self.gradient_accumulation_steps = gradient_accumulation_steps
 
     def __call__(self, step: Tensor) -> Tensor:
+        """Return the learning rate of a step."""
         done = ops.cast(step // self.gradient_accumulation_steps, "float32")  # Keras counts from 0
         step = done + 1.0
         rises, falls = step / self.warmup_steps, self.decay(step)
         return self.peak_learning_rate * ops.where(step < self.warmup_steps, rises, falls)
 
     def decay(self, step: Tensor) -> Tensor:
-        """The share of the peak at a step past the warm-up."""
+        """Return the share of the peak at a step after the warm-up."""
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
         return arguments_of(self, WarmUp)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """Read what `get_config` gave, in this version or an earlier one."""
+        """Create a schedule from the result of `get_config` of this version or an earlier one."""
         return cls(**current_names(config))
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class InverseSquareRoot(WarmUp):
-    """The paper's schedule, named by its peak: peak x sqrt(warmup_steps / step).
+    """Schedule of the paper, given by its peak: peak x sqrt(warmup_steps / step).
 
-    The paper's own formula, width^-0.5 min(step^-0.5, step x warmup_steps^-1.5), peaks at
-    (width x warmup_steps)^-0.5.
+    The paper's own formula, width^-0.5 min(step^-0.5, step x warmup_steps^-1.5), peaks at (width x
+    warmup_steps)^-0.5.
     """
 
     def decay(self, step: Tensor) -> Tensor:
+        """Return sqrt(warmup_steps / step)."""
         return ops.sqrt(self.warmup_steps / step)
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Cosine(WarmUp):
-    """Half a cosine from the peak down to 0 at step `steps`; only the peak where warmup_steps is steps."""
+    """Schedule that falls from the peak to 0 at step `steps` along half a cosine.
+
+    If warmup_steps equals steps, it only rises.
+
+    Args:
+        peak_learning_rate: The largest learning rate, reached at warmup_steps.
+        warmup_steps: Number of steps of the linear rise.
+        steps: Step at which the learning rate is 0.
+        gradient_accumulation_steps: Number of batches of a step.
+
+    Raises:
+        ValueError: If steps is less than warmup_steps.
+    """
 
     def __init__(
         self, peak_learning_rate: float, warmup_steps: int, steps: int, gradient_accumulation_steps: int = 1
@@ -75,9 +99,11 @@ class Cosine(WarmUp):
         self.steps = steps
 
     def decay(self, step: Tensor) -> Tensor:
+        """Return the share of the peak on the cosine."""
         steps = max(self.steps - self.warmup_steps, 1)
         done = ops.minimum((step - self.warmup_steps) / steps, 1.0)
         return 0.5 * (1.0 + ops.cos(math.pi * done))
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
         return {**super().get_config(), "steps": self.steps}

@@ -1,4 +1,4 @@
-"""Training: model.fit over the dataset; at every validation scores, the best model and a checkpoint."""
+"""Training of a run with model.fit: each validation saves the best model and a checkpoint."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -35,19 +35,19 @@ POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 
 
 class TrainingError(RuntimeError):
-    """A run that cannot continue; the message says what to do."""
+    """Error of a run that cannot continue; the message has the remedy."""
 
 
 class Trainer:
-    """Trains a prepared run directory to its end, from its last checkpoint on.
+    """Training of a prepared run directory, from its last checkpoint to its end.
 
     Args:
-        run: the run directory.
-        recipe: its recipe.
+        run: The run directory.
+        recipe: Its recipe.
 
     Raises:
-        TrainingError: Keras does not run on TensorFlow.
-        ValueError: there are no held-out pairs.
+        TrainingError: If Keras does not run on TensorFlow.
+        ValueError: If there are no held-out pairs.
     """
 
     def __init__(self, run: Run, recipe: Recipe) -> None:
@@ -80,7 +80,7 @@ class Trainer:
                 recipe.label_smoothing,
                 reduction="sum" if recipe.gradient_accumulation_steps > 1 else "sum_over_batch_size",
             ),
-            jit_compile=False,  # on a CPU, XLA makes a training step slower; the loss alone is under it
+            jit_compile=False,  # on a CPU, XLA makes a training step slower; only the loss is compiled
         )
         self.model.optimizer.build(self.model.trainable_variables)
         self.averaged = self.model.with_policy("float32")
@@ -89,18 +89,18 @@ class Trainer:
         self.step = 0
 
     def _lengths(self, held_out: Sequence[Pair]) -> Lengths:
-        """Return the line lengths of the corpus, up to the maximum that is trained on."""
+        """Return the line lengths of the corpus, up to the maximum of the training."""
         lines = [pair.source for pair in held_out]
         return Lengths.learned_from(lines, self.tokenizer.count_source).within(self.recipe.max_tokens)
 
     def train(self) -> dict[str, float]:
-        """Train to the last step, or until patience ends.
+        """Train to the last step, or until patience runs out.
 
         Returns:
             The scores of the best model, which is saved.
 
         Raises:
-            TrainingError: the loss is no longer a number, or a file cannot be written.
+            TrainingError: If the loss is not finite, or a file cannot be written.
         """
         self._restore()
         recipe = self.recipe
@@ -124,12 +124,16 @@ class Trainer:
         return dict(best(self.history) or {})
 
     def keep(self, step: int, training_loss: float) -> dict[str, float]:
-        """Validate the averaged model, save it if it is the best so far, and write a checkpoint."""
+        """Validate the averaged model, save it if it is the best so far, and write a checkpoint.
+
+        Raises:
+            TrainingError: If the validation loss is not finite.
+        """
         self.step = step
         if self.recipe.average_checkpoints:
             self._average_checkpoints()
         scores = {"step": self.step, "training_loss": training_loss, **self.validation.scores()}
-        if not np.isfinite(scores["loss"]):  # the last update spoiled the weights: they are not kept
+        if not np.isfinite(scores["loss"]):  # the last update damaged the weights: do not save them
             raise diverged("the held-out loss", scores["loss"], step)
         self.history.append(scores)
         if best(self.history) is scores:
@@ -156,7 +160,7 @@ class Trainer:
             old.unlink()
 
     def _average_checkpoints(self) -> None:
-        """Assign the mean of the current weights and those of the last checkpoints to the average."""
+        """Set the average to the mean of the current weights and those of the last checkpoints."""
         indices = {id(variable): index for index, variable in enumerate(self.model.variables)}
         weights = self.model.trainable_variables
         before = checkpoint.checkpoints(self.run.checkpoints)[::-1][: self.recipe.average_checkpoints - 1]
@@ -176,27 +180,32 @@ class Trainer:
         best_scores = best(self.history)
         if best_scores is not None and not self.run.model.exists():
             raise TrainingError(
-                f"{self.run.model} is gone, the best model of this run, of step {best_scores['step']:,}: "
-                "put it back, or begin a new run."
+                f"{self.run.model}, the best model of this run (step {best_scores['step']:,}), is missing: "
+                "restore it, or begin a new run."
             )
 
 
 def diverged(what: str, loss: float, step: int) -> TrainingError:
-    """Return the error of a run whose loss is no longer a number."""
+    """Return the error of a run whose loss is not finite."""
     return TrainingError(
         f"{what} is {loss} at step {step}. Begin a new run with a lower --peak-learning-rate, more "
-        "--warmup-steps, or --precision float32; this one is as it was at its last checkpoint."
+        "--warmup-steps, or --precision float32; this run stays at its last checkpoint."
     )
 
 
 class FiniteLoss(keras.callbacks.Callback):
-    """Stops a run whose loss is no longer a number, before anything is saved."""
+    """Callback that stops a run whose loss is not finite, before anything is saved."""
 
     def __init__(self, done: int, every: int) -> None:
         super().__init__()
         self.batches, self.every = done * every, every
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Check the loss of a batch.
+
+        Raises:
+            TrainingError: If it is not finite.
+        """
         self.batches += 1
         loss = (logs or {}).get("loss")
         if loss is not None and not np.isfinite(loss):
@@ -204,23 +213,24 @@ class FiniteLoss(keras.callbacks.Callback):
 
 
 class Keeper(keras.callbacks.Callback):
-    """Validates, saves and logs after every `validate_every` steps and the last; stops when patience ends."""
+    """Callback that validates and saves every `validate_every` steps, and stops without patience."""
 
     def __init__(self, trainer: Trainer, bar: ProgressBar) -> None:
         super().__init__()
         self.trainer, self.bar = trainer, bar
-        # those that were trained on before
+        # batches before this process
         self.batches = trainer.step * trainer.recipe.gradient_accumulation_steps
         self.log = trainer.run.tensorboard
         with _failures_reported(self.log):
             self.writer = tf.summary.create_file_writer(str(self.log))
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Validate and save at the steps that the recipe sets."""
         recipe = self.trainer.recipe
         step, rest = divmod(self.batches + batch + 1, recipe.gradient_accumulation_steps)
         if not rest and (step % recipe.validate_every == 0 or step == recipe.steps):
             self._keep(step, float((logs or {})["loss"]))
-            self.model.reset_metrics()  # the loss of the next period is its own
+            self.model.reset_metrics()  # so that the next loss covers the steps after this one only
 
     def _keep(self, step: int, loss: float) -> None:
         scores = self.trainer.keep(step, loss)
@@ -228,7 +238,7 @@ class Keeper(keras.callbacks.Callback):
         with _failures_reported(self.log), self.writer.as_default(step=int(scores["step"])):
             for name, value in {**scores, "learning_rate": rate}.items():
                 tf.summary.scalar(name, value)
-            self.writer.flush()  # whoever looks on sees it now
+            self.writer.flush()  # so that TensorBoard shows it at once
         self.bar.say(
             f"step {scores['step']:,}: loss {scores['training_loss']:.3f}; held out: "
             f"loss {scores['loss']:.3f}, token accuracy {scores['accuracy']:.1%}, BLEU {scores['bleu']:.2f}"
@@ -244,12 +254,12 @@ def _failures_reported(log: Path) -> Iterator[None]:
     except tf.errors.OpError as error:  # raised by TensorFlow if a file cannot be written
         reason = error.message.splitlines()[0].rpartition("}} ")[2].partition(" [Op:")[0]
         raise TrainingError(
-            f"the log in {log} could not be written ({reason}): mend that, and go on with --resume."
+            f"the log in {log} could not be written ({reason}): solve that, then continue with --resume."
         ) from error
 
 
 def optimizer(recipe: Recipe) -> keras.optimizers.Optimizer:
-    """Return Adam with the paper's constants and the recipe's schedule."""
+    """Create Adam with the constants of the paper and the schedule of the recipe."""
     accumulated = recipe.gradient_accumulation_steps
     rise = recipe.peak_learning_rate, recipe.warmup_steps
     schedule = (

@@ -1,4 +1,4 @@
-"""The scores of a model on held-out pairs: loss, token accuracy, and the BLEU of its translations."""
+"""Scores of a model on held-out pairs: loss, token accuracy, and the BLEU of its translations."""
 
 from typing import Any
 
@@ -13,11 +13,22 @@ from keras_transformer.text.padding import padded
 from keras_transformer.training.data.dataset import shifted
 from keras_transformer.training.loss import smoothed_cross_entropy
 
-TOKENS = 4096  # of the longer side of a batch, padding included: with 8,000 pieces 125 MiB of logits
+TOKENS = 4096  # of a batch on its longer side, with padding: 125 MiB of logits for 8,000 pieces
 
 
 class Validation:
-    """Held-out pairs, tokenised once. The loss is without smoothing, its exponential the perplexity."""
+    """Validation of a model on held-out pairs, which are tokenized once.
+
+    The loss has no label smoothing: its exponential is the perplexity.
+
+    Args:
+        model: Model with a tokenizer.
+        pairs: The held-out pairs.
+        max_tokens: Largest number of tokens of a text; longer texts are cut.
+
+    Raises:
+        ValueError: If the model has no tokenizer.
+    """
 
     def __init__(self, model: TranslationModel, pairs: list[Pair], max_tokens: int) -> None:
         self.model = model
@@ -33,10 +44,10 @@ class Validation:
         self._counts = tf.function(self._count, input_signature=[_IDS, _IDS, _IDS], autograph=False)
 
     def scores(self) -> dict[str, float]:
-        """Return the loss and the accuracy per token, given the right tokens before it, and BLEU."""
+        """Return loss and accuracy per token, given the correct tokens before it, and BLEU."""
         counts = np.array([self._counts(*batch) for batch in self._batches()])
         loss, right, tokens = counts.sum(axis=0, dtype=np.float64).tolist()
-        # weights that give no finite loss give no translation either
+        # weights without a finite loss cannot translate either
         found = self._bleu() if np.isfinite(loss) else float("nan")
         return {"loss": loss / tokens, "accuracy": right / tokens, "bleu": found}
 

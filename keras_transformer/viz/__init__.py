@@ -1,1 +1,1 @@
-"""What a Transformer does, made visible: pictures of attention and positions, and worked examples."""
+"""Visualization of Transformers: pictures of attention and positions, pages, and worked examples."""

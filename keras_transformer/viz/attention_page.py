@@ -1,7 +1,7 @@
-"""The heads of a model on one HTML page, in the attention viewer.
+"""The attention of all heads of a model on one HTML page, in the attention viewer.
 
-The page needs no network. It holds every weight, so that it grows with layers x heads x tokens squared: 20 kB
-for a sentence of the smallest model, some MB for a hundred tokens.
+The page needs no network. It contains every weight, so its size grows with layers x heads x tokens squared:
+20 kB for a sentence of the smallest model, some MB for a hundred tokens.
 """
 
 import base64
@@ -23,10 +23,10 @@ def attention_page(heads: Heads, choice: Choice) -> str:
 
     Args:
         heads: The weights and their tokens.
-        choice: Where the page opens; by default at the first head of the last layer.
+        choice: Selection with which the page opens; by default the first head of the last layer.
 
     Raises:
-        ValueError: The choice has a layer or a head that the model lacks.
+        ValueError: If the choice has a layer or a head that the model lacks.
     """
     kinds = list(heads.kinds)
     name = choice.kind or "input-output"
@@ -60,5 +60,5 @@ def _kind(key: str, kind: AttentionKind) -> dict[str, Any]:
 
 
 def _packed(weights: NDArray[np.float32]) -> str:
-    """(L, H, Q, K) -> base64 of two bytes a weight, the lower one first."""
+    """Encode weights (L, H, Q, K) as base64 of two bytes each, the lower one first."""
     return base64.b64encode(np.rint(weights * UNITS).astype("<u2").tobytes()).decode()

@@ -1,6 +1,6 @@
-"""Heads as a picture: one head with its numbers, or an overview of every layer and head.
+"""Pictures of attention heads: one head with its numbers, or an overview of every layer and head.
 
-All sizes are inches. Every axes has a fixed position: nothing is left to a layout engine.
+All sizes are inches. Every axes has a fixed position; no layout engine is used.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from keras_transformer.viz.heads import AttentionKind, Choice, Heads
 from keras_transformer.viz.pictures import INK, PAPER, WEIGHTS, attention_picture, png
 
-CELL, WIDEST = 0.15, 2.6  # a weight, and a head, which has smaller weights where they are many
-READABLE = 0.085  # what a token needs beside the next one
+CELL, WIDEST = 0.15, 2.6  # largest size of a weight, and of a head
+READABLE = 0.085  # smallest distance between two tokens that are labelled
 LETTER = 0.075
 GAP = 1  # cells between two heads
 TITLE = 0.75  # above a kind, with the numbers of its heads
@@ -30,14 +30,14 @@ def attention_png(heads: Heads, choice: Choice) -> bytes:
     """Draw the chosen heads as a PNG file.
 
     Raises:
-        ValueError: The choice has a layer or a head that the model lacks.
+        ValueError: If the choice has a layer or a head that the model lacks.
     """
-    with matplotlib.rc_context({"text.parse_math": False}):  # a token is no formula, whatever its dollars
+    with matplotlib.rc_context({"text.parse_math": False}):  # a token with dollar signs is not a formula
         return png(attention_figure(heads, choice))
 
 
 def attention_figure(heads: Heads, choice: Choice) -> Figure:
-    """Draw the one chosen head, or an overview of each kind: a row for each layer, a column for each head."""
+    """Draw one chosen head, or an overview of each kind: a row for each layer, a column for each head."""
     kinds = choice.of(heads)
     if choice.kind and choice.layer and choice.head:
         kind = kinds[choice.kind]
@@ -48,7 +48,7 @@ def attention_figure(heads: Heads, choice: Choice) -> Figure:
 
 
 def drawable(tokens: Sequence[str]) -> list[str]:
-    """Replace each character that the font lacks by its code."""
+    """Replace each character that the font lacks with its code."""
     font = get_font(findfont(FontProperties()))
 
     def drawn(character: str) -> str:
@@ -58,7 +58,7 @@ def drawable(tokens: Sequence[str]) -> list[str]:
 
 
 class _Mosaic:
-    """Draws the chosen heads of a kind in one array, layers below each other."""
+    """Picture of the chosen heads of a kind in one array, with the layers below each other."""
 
     def __init__(self, kind: AttentionKind, choice: Choice) -> None:
         self.name = kind.name

@@ -1,4 +1,4 @@
-"""The learning curves of a run: losses and BLEU at each validation, and which model is the best."""
+"""Learning curves of a run: losses and BLEU at each validation, with the best model marked."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,24 +13,25 @@ from keras_transformer.files import write_whole
 from keras_transformer.training.history import best
 from keras_transformer.viz.pictures import INK, PAPER, png
 
-# Colour-blind-safe, and different in lightness and in dashes, too.
+# Distinguishable for colour-blind readers, and by lightness and dashes too.
 TRAINING, HELD_OUT, BEST = "#559ec3", "#00507f", "#b3470b"
-MANY = 30  # more points than this are small
+MANY = 30  # points; if there are more, they are drawn smaller
 
 
 def write_curves(path: Path, history: Sequence[Mapping[str, float]], warmup_steps: int = 0) -> None:
-    """Write the picture of `learning_curves` as PNG, whole or not at all."""
+    """Write the picture of `learning_curves` as a PNG file, atomically."""
     write_whole(path, png(learning_curves(history, warmup_steps), dpi=120))
 
 
 def learning_curves(history: Sequence[Mapping[str, float]], warmup_steps: int = 0) -> Figure:
     """Draw a trainer's history: losses above, held-out BLEU below, the best model in both.
 
-    The two losses are near each other but not the same: training has dropout and label smoothing.
+    The two losses are close but not comparable: training has dropout and label smoothing.
 
     Args:
-        history: Each validation's step, training_loss, loss and bleu; what is missing or not finite is a gap.
-        warmup_steps: The steps in which the learning rate rises, shaded in both panels; 0 shades none.
+        history: step, training_loss, loss and bleu of each validation; missing or infinite values are gaps.
+        warmup_steps: Number of steps in which the learning rate rises, shaded in both panels; 0 for no
+            shading.
     """
     figure = Figure(figsize=(7.2, 5.6), layout="constrained", facecolor=PAPER)
     if not history:
@@ -67,7 +68,7 @@ def _curve(axes: Axes, steps: list[float], values: list[float], colour: str, das
 
 
 def _mark_warmup(panels: tuple[Axes, Axes], warmup_steps: int, last_step: float) -> None:
-    """Shade the steps of the warm-up, as far as training has come."""
+    """Shade the steps of the warm-up that are done."""
     end = min(warmup_steps, last_step)
     if end <= 0:
         return
@@ -84,7 +85,7 @@ def _is_whole(validation: Mapping[str, float]) -> bool:
 
 
 def _mark_best(panels: tuple[Axes, Axes], whole: Sequence[Mapping[str, float]]) -> None:
-    """Mark the validation whose model a trainer keeps."""
+    """Mark the validation whose model is saved."""
     kept = best(whole)
     if kept is None:
         return
@@ -93,10 +94,10 @@ def _mark_best(panels: tuple[Axes, Axes], whole: Sequence[Mapping[str, float]]) 
         axes.axvline(step, color=BEST, linewidth=1, linestyle=":", zorder=1)
     scores = panels[1]
     scores.plot(step, bleu, marker="o", markersize=8, color=BEST, linestyle="none")
-    late = step > max(validation["step"] for validation in whole) / 2  # then there is room on the left
+    late = step > max(validation["step"] for validation in whole) / 2  # then the label fits on the left
     scores.annotate(
         f"best model: {bleu:.2f} at step {step:,.0f}",
-        (step, 0),  # near the bottom, where a rising curve is not
+        (step, 0),  # near the bottom, below a rising curve
         xycoords=("data", "axes fraction"),
         xytext=(-8 if late else 8, 8),
         textcoords="offset points",
@@ -109,7 +110,7 @@ def _mark_best(panels: tuple[Axes, Axes], whole: Sequence[Mapping[str, float]]) 
 
 def _label(axes: Axes, title: str, across: str) -> None:
     axes.set_title(title, fontsize=12, fontweight="bold", color=INK, pad=10, loc="left")
-    axes.update_datalim([(0, 0)])  # both axes begin at 0: a small change looks small
+    axes.update_datalim([(0, 0)])  # both axes begin at 0, so that a small change looks small
     axes.autoscale_view()
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)

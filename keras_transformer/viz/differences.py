@@ -1,18 +1,18 @@
-"""Which words of two texts differ."""
+"""The words in which two texts differ."""
 
 import re
 from difflib import SequenceMatcher
 
-# What is marked when it differs: a run of characters without white space, a punctuation mark, an ideograph.
+# The units that are marked: a run of characters without white space, a punctuation mark, an ideograph.
 # A run keeps combining marks and the parts of an emoji together.
 _ALONE = r"!-/:-@\[-`{-~¡-¿‐-‧‰-⁞、-〟぀-ヿ㐀-鿿豈-﫿！-／"
 _WORD = re.compile(rf"[{_ALONE}]|[^\s{_ALONE}]+")
 
 
 def differences(one: str, other: str, lowercase: bool = False) -> tuple[list[slice], list[slice]]:
-    """Where either text has words that the other lacks at that place, as slices of its characters."""
+    """Find the words of either text that the other lacks at that position, as slices of its characters."""
     ones, others = list(_WORD.finditer(one)), list(_WORD.finditer(other))
-    # autojunk: in 200 words and more, those that come all the time are no anchors. Seconds, not minutes.
+    # autojunk: in texts of 200 words or more, frequent words are not used as anchors: seconds, not minutes
     matcher = SequenceMatcher(
         None,
         [folded(word[0], lowercase) for word in ones],
@@ -27,5 +27,5 @@ def differences(one: str, other: str, lowercase: bool = False) -> tuple[list[sli
 
 
 def folded(text: str, lowercase: bool) -> str:
-    """The text as it is compared."""
+    """Return the text in the form that is compared."""
     return text.lower() if lowercase else text

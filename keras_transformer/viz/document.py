@@ -1,4 +1,4 @@
-"""Render HTML pages that need no network: each is one file, with its styles and its script inside.
+"""Rendering of HTML pages that need no network: each is one file with its styles and its script.
 
 Templates are in `templates/`, styles and scripts in `web/`, and in `viewer/` if the page of the server uses
 them too.
@@ -17,21 +17,22 @@ from keras_transformer import __version__
 
 _HERE = Path(__file__).parent
 _IMPORT = re.compile(r'^import \{[^}]*\} from "([^"]+)";\n', re.MULTILINE)
-# Invisible controls become signs; half characters, which UTF-8 lacks, become U+FFFD.
+# Invisible controls become signs; lone surrogates, which UTF-8 cannot encode, become U+FFFD.
 _SIGNS = {code: 0x2400 + code for code in range(0x20) if chr(code) != "\t"}
 _SIGNS |= {0x7F: 0x2421, **dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000)], 0xFFFD)}
 
 
 def render(template: str, styles: tuple[str, ...], script: str = "", **values: Any) -> str:
-    """Render a whole page from a template, whatever its texts contain.
+    """Render a page from a template.
 
-    Texts are escaped, their controls are shown as signs, and the page's policy allows no script but its own.
+    Texts are escaped, their control characters are shown as signs, and the page's policy allows no script but
+    its own.
 
     Args:
-        template: The name of a file in `templates/`.
-        styles: Style sheets, relative to this package, beside those of every page.
-        script: A JavaScript module, relative to this package, or nothing.
-        values: What the template names.
+        template: Name of a file in `templates/`.
+        styles: Style sheets, relative to this package, besides those of every page.
+        script: A JavaScript module, relative to this package, or "".
+        values: Variables of the template.
     """
     code = bundled(script) if script else ""
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
@@ -64,7 +65,7 @@ def bundled(script: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text with a sign for each control character, which a page would hide or refuse."""
+    """Replace each control character, which a page would hide or refuse, with a sign."""
     return text.translate(_SIGNS)
 
 

@@ -1,4 +1,4 @@
-"""A folder of files written as a whole or not at all, and never over the files of someone else."""
+"""Writing of a folder as a whole, without replacing files that another program wrote."""
 
 import secrets
 import shutil
@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 INDEX = "index.html"
-#: What tells a page of ours from another index.html.
+#: Distinguishes our page from another index.html.
 MARK = '<meta name="generator" content="keras-transformer walkthrough">'
 
 
 def check_folder(folder: Path, names: Sequence[str] = (INDEX,)) -> None:
-    """Refuse a place where files of these names would replace someone else's.
+    """Check that files with these names would replace no files of another program.
 
-    A folder whose index carries our mark was written by an earlier run, and may be written again.
+    A folder whose index has our mark was written by an earlier run, and may be overwritten.
+
+    Raises:
+        FileExistsError: If a file would be replaced, or the folder is a file.
     """
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; the output needs a directory. Choose another name.")
@@ -27,12 +30,16 @@ def check_folder(folder: Path, names: Sequence[str] = (INDEX,)) -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files under their names; whatever else is in the folder stays.
+    """Write files under their names; other files in the folder are kept.
 
     They are written to a temporary directory first, and renamed when all of them are complete.
+
+    Raises:
+        FileExistsError: If a file would replace one of another program.
+        OSError: If the folder cannot be written.
     """
     check_folder(folder, list(files))
-    # Inside a folder that exists, for its parent may be another disk, or not ours to write.
+    # inside an existing folder, because its parent may be on another disk or read-only
     parent = folder if folder.is_dir() else folder.parent
     temporary = parent / f".{folder.name}-{secrets.token_hex(4)}"
     try:

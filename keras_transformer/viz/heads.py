@@ -1,6 +1,6 @@
 """The attention weights of every head of a translation model, for a text and its translation.
 
-L layers, H heads, Q queries (the tokens that look), K keys (the tokens that are looked at).
+L layers, H heads, Q queries, K keys.
 """
 
 import re
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: The kinds of attention, by the name that a command line takes.
 KINDS = {"input-input": "Input–Input", "output-output": "Output–Output", "input-output": "Input–Output"}
-#: Tokens of a side that are shown; a table of more has cells too small to tell apart.
+#: Largest number of tokens of a side that are shown; the cells of a larger table are too small to see.
 MAX_TOKENS = 256
 START, END, SPACE = "⟨start⟩", "⟨end⟩", "␣"
 
@@ -25,14 +25,14 @@ _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 @dataclass(frozen=True)
 class AttentionKind:
-    """The heads of one kind.
+    """Attention heads of one kind.
 
     Args:
-        name: Its name on pages and pictures.
-        weights: The weights, (L, H, Q, K).
-        queries: The tokens of the rows.
-        keys: The tokens of the columns.
-        notes: What to say of each query besides, or "".
+        name: Name on pages and pictures.
+        weights: Attention weights (L, H, Q, K).
+        queries: Tokens of the rows.
+        keys: Tokens of the columns.
+        notes: Additional text for each query, or "".
     """
 
     name: str
@@ -43,16 +43,18 @@ class AttentionKind:
 
     @property
     def layers(self) -> int:
+        """Number of layers."""
         return self.weights.shape[0]
 
     @property
     def heads(self) -> int:
+        """Number of heads of a layer."""
         return self.weights.shape[1]
 
 
 @dataclass(frozen=True)
 class Heads:
-    """A text, its translation, and their attention by kind; `notices` says which tokens were left out."""
+    """Text, its translation, and their attention by kind; `notices` names the tokens that were omitted."""
 
     text: str
     translation: str
@@ -62,7 +64,7 @@ class Heads:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which heads to show: a kind, a layer and a head, the last two counted from 1; None is all of them."""
+    """Selection of heads by kind, layer and head; the last two count from 1, and None selects all."""
 
     kind: str | None = None
     layer: int | None = None
@@ -72,7 +74,7 @@ class Choice:
         """Return the chosen kinds.
 
         Raises:
-            ValueError: One of them lacks the chosen layer or head.
+            ValueError: If one of them lacks the chosen layer or head.
         """
         kinds = {self.kind: heads.kinds[self.kind]} if self.kind else heads.kinds
         for kind in kinds.values():
@@ -85,16 +87,16 @@ class Choice:
 def heads_of(model: "TranslationModel", text: str, target: str | None = None) -> Heads:
     """Compute the attention of a model for a text and its translation.
 
-    The decoder reads the start and the translation so far: position t has read token t and predicts
+    The decoder reads the start token and the translation so far: position t has read token t and predicts
     token t + 1.
 
     Args:
-        model: The model, with its tokenizer.
-        text: What it translates.
-        target: A translation to use instead of the model's own.
+        model: Model with a tokenizer.
+        text: Text to translate.
+        target: Translation to use instead of the model's own.
 
     Raises:
-        ValueError: The model has no tokenizer, or the text no token.
+        ValueError: If the model has no tokenizer, or the text no tokens.
     """
     if model.tokenizer is None:
         raise ValueError("this model has no tokenizer: create it with tokenizer=... to look at a text.")
@@ -103,11 +105,11 @@ def heads_of(model: "TranslationModel", text: str, target: str | None = None) ->
     whole = tokenizer.encode_source([text])[0]
     source = whole if len(whole) <= limit else [*whole[: limit - 1], tokenizer.eos_id]
     if source == [tokenizer.eos_id]:
-        raise ValueError(f"there is nothing to look at in the text {text[:40]!r}: give it a word.")
+        raise ValueError(f"the text {text[:40]!r} has no tokens: it must have at least one word.")
     output = _translated(model, source) if target is None else tokenizer.encode_target([target])[0]
     read = [tokenizer.bos_id, *output[:-1]]
     notices = [
-        f"{name} has {len(ids)} tokens and {limit} are shown: the rest was left out."
+        f"{name} has {len(ids)} tokens; the first {limit} are shown."
         for name, ids in (("The text", whole), ("The translation", output))
         if len(ids) > limit
     ]
@@ -130,11 +132,11 @@ def heads_of(model: "TranslationModel", text: str, target: str | None = None) ->
 
 
 def readable(pieces: Sequence[str], names: Sequence[str] = ()) -> tuple[str, ...]:
-    """Make pieces of a vocabulary readable: ▁ becomes ␣, bytes name the character that they are part of.
+    """Make pieces of a vocabulary readable: ▁ becomes ␣, and bytes are named by their character.
 
     Args:
-        pieces: The pieces of a text, in order.
-        names: A name for each piece that is not text, "" for the others.
+        pieces: Pieces of a text, in order.
+        names: Name of each piece that is not text, "" for the others.
     """
     shown = [piece.replace("▁", SPACE) for piece in pieces]
     for index, name in enumerate(names):
@@ -150,7 +152,7 @@ def readable(pieces: Sequence[str], names: Sequence[str] = ()) -> tuple[str, ...
 
 
 def _characters(content: bytes) -> list[str]:
-    """Name each byte: those of a character of several bytes are é 1/2 and é 2/2."""
+    """Name each byte; those of a character of two bytes are é 1/2 and é 2/2."""
     names: list[str] = []
     while len(names) < len(content):
         rest = content[len(names) :]
@@ -171,7 +173,7 @@ def _is_character(content: bytes) -> bool:
 
 
 def _translated(model: "TranslationModel", source: list[int]) -> list[int]:
-    """Translate; the ids end with the end token unless the length limit came first."""
+    """Translate; the ids end with the end id unless the length limit was reached."""
     from keras_transformer.decoding.traced_search import Search  # noqa: PLC0415
     from keras_transformer.models.translate import search_ids  # noqa: PLC0415
 

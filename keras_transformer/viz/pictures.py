@@ -1,4 +1,4 @@
-"""Heat maps of attention, masks and positions, drawn without pyplot: no window, no state between two calls.
+"""Heat maps of attention, masks and positions, drawn without pyplot: no window, and no global state.
 
 T queries, S keys.
 """
@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from keras_transformer.viz.walkthrough.content import Picture
 
-# Colours that a page replaces by its own, so that a picture follows its light or dark theme.
+# Colours that a page replaces with its own, so that a picture follows its light or dark theme.
 INK, PAPER = "#1d2733", "#fffffe"
 # The scale of attention: each step in a light and in a dark page.
 _STYLES = (Path(__file__).parent / "viewer" / "base.css").read_text("utf-8")
@@ -25,13 +25,13 @@ _STEPS = re.findall(r"--weight-\d: light-dark\((#\w{6}), (#\w{6})\)", _STYLES)
 WEIGHTS, _DARK = (LinearSegmentedColormap.from_list("weights", steps) for steps in zip(*_STEPS, strict=True))
 SIGNED = matplotlib.colormaps["RdBu_r"]
 
-# Up to this many cells, each one is drawn and may hold its number; more become an image.
+# Up to this number of cells, each one is drawn with its number; more are drawn as an image.
 CELLS = 400
 CELL = 0.56  # inches
 
 
 class Look(NamedTuple):
-    """The colours of a kind of picture, the format of its numbers, and the names of its axes."""
+    """Style of a kind of picture: colours and their range, format of numbers, names of axes."""
 
     colours: Colormap
     lowest: float | None
@@ -56,13 +56,13 @@ def attention_picture(
     """Draw attention weights (T, S) as a heat map: a row for each query, a column for each key.
 
     Args:
-        weights: The weights, an array of shape (T, S).
-        query_tokens: The names of the rows.
-        key_tokens: The names of the columns.
-        title: What is written above.
+        weights: Array of shape (T, S).
+        query_tokens: Names of the rows.
+        key_tokens: Names of the columns.
+        title: Text above the picture.
 
     Raises:
-        ValueError: The names do not fit the shape.
+        ValueError: If the names do not fit the shape.
     """
     return heat_map(weights, query_tokens, key_tokens, LOOKS["weights"], title)
 
@@ -74,7 +74,11 @@ def draw(picture: Picture) -> Figure:
 
 
 def heat_map(values: Any, rows: Sequence[str], columns: Sequence[str], look: Look, title: str = "") -> Figure:
-    """Draw numbers (rows, columns) as colours, and write them into the cells where there are few."""
+    """Draw numbers (rows, columns) as colours, and write them into the cells if there are few.
+
+    Raises:
+        ValueError: If the names do not fit the shape.
+    """
     values = np.asarray(values, "float64")
     if values.shape != (len(rows), len(columns)):
         raise ValueError(
@@ -108,7 +112,7 @@ def png(figure: Figure, dpi: int = 160) -> bytes:
 
 
 def svg(figure: Figure, name: str) -> str:
-    """Return the figure as an <svg> element of a page, in the colours of its theme, light or dark.
+    """Return the figure as an <svg> element of a page, in the colours of its light or dark theme.
 
     It refers to nothing outside, and its ids begin with `name`.
     """
@@ -153,7 +157,7 @@ def _label(axes: Axes, rows: Sequence[str], columns: Sequence[str], look: Look) 
 
 
 def _write_numbers(axes: Axes, values: Any, colours: Any, look: Look) -> None:
-    """Write each number into its cell, in black or white, whichever has more contrast to its colour."""
+    """Write each number into its cell, in black or white, whichever has more contrast."""
     for (row, column), value in np.ndenumerate(values):
         light = tuple(colours[row, column])
         axes.text(

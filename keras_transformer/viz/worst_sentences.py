@@ -1,4 +1,4 @@
-"""The worst sentences side by side, on one HTML page that needs no network."""
+"""The worst translations side by side, on one HTML page that needs no network."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from keras_transformer.viz.differences import differences, folded
 from keras_transformer.viz.document import render
 
 LIMIT = 100
-MAX_LENGTH = 1000  # characters of a sentence that are shown
+MAX_LENGTH = 1000  # shown characters of a sentence
 
 
 @dataclass(frozen=True)
 class ScoredSentence:
-    """A line of the files with its translation and its chrF, and those of another system if there is one."""
+    """Line of the files with its translation and its chrF, and those of another system if there is one."""
 
     line: int
     source: str | None
@@ -27,7 +27,7 @@ class ScoredSentence:
 
     @property
     def ahead(self) -> float:
-        """Return by how much the chrF is higher than the other system's."""
+        """Difference of the chrF to that of the other system."""
         return 0.0 if self.other_chrf is None else self.chrf - self.other_chrf
 
 
@@ -46,18 +46,18 @@ def page(
     """Render the page.
 
     Args:
-        sources: The source sentences, or None.
-        references: The reference translations, one for each source.
-        translations: The translations of the system.
-        others: The translations of another system to compare with, or None.
-        names: How the page calls the two systems.
-        scores: The scores to show at the top.
-        compared: How the two systems compare, by score.
-        lowercase: Whether a difference of case counts as none.
-        limit: How many sentences to show, see `worst`.
+        sources: Source sentences, or None.
+        references: Reference translations, one for each source.
+        translations: Translations of the system.
+        others: Translations of another system to compare with, or None.
+        names: Names of the two systems on the page.
+        scores: Scores to show at the top.
+        compared: Comparison of the two systems, by score.
+        lowercase: Whether to ignore differences of case.
+        limit: Number of sentences to show, see `worst`.
 
     Raises:
-        ValueError: The sequences differ in length.
+        ValueError: If the sequences differ in length.
     """
     sentences = _sentences(sources, references, translations, others, lowercase)
     wrong = [
@@ -80,7 +80,7 @@ def page(
 
 
 def worst(sentences: Sequence[ScoredSentence], limit: int = LIMIT) -> list[ScoredSentence]:
-    """Return the `limit` sentences of lowest chrF and the `limit` most behind the other, lowest first."""
+    """Return the `limit` sentences with the lowest chrF and the `limit` furthest behind the other system."""
     lowest = sorted(sentences, key=lambda sentence: sentence.chrf)
     behind = sorted((one for one in sentences if one.ahead < 0), key=lambda sentence: sentence.ahead)
     chosen = {sentence.line for sentence in (*lowest[:limit], *behind[:limit])}
@@ -113,16 +113,16 @@ def _sentences(
 
 def _summary(sentences: int, exact: int, shown: int, compared: bool) -> str:
     if exact == sentences:
-        return f"There is none: of {sentences:,} sentences, each is exactly as its reference."
-    chosen = "those of the lowest chrF" + (" and those most behind the other system" if compared else "")
+        return f"All {sentences:,} sentences are exactly as their references."
+    chosen = "with the lowest chrF" + (" or furthest behind the other system" if compared else "")
     which = "all others" if shown == sentences - exact else f"{shown:,} of the others, {chosen}"
-    return f"Of {sentences:,} sentences, {exact:,} are exactly as the reference. Here are {which}."
+    return f"Of {sentences:,} sentences, {exact:,} are exactly as the reference. The page shows {which}."
 
 
 def _columns(
     sentence: ScoredSentence, names: tuple[str, str], lowercase: bool
 ) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Name each text of a sentence and divide it into segments, a text and how it is marked."""
+    """Name each text of a sentence, and divide it into segments of a text and its mark."""
     reference, translation = _cut(sentence.reference), _cut(sentence.translation)
     lost, wrong = differences(reference, translation, lowercase)
     columns = [] if sentence.source is None else [("Source", _segments(_cut(sentence.source), (), ""))]
@@ -145,7 +145,7 @@ def _segments(text: str, marked: Iterable[slice], mark: str) -> list[tuple[str, 
 
 
 def _cut(text: str) -> str:
-    """Shorten a text: the time to compare two is the product of their lengths."""
+    """Shorten a text: the time to compare two texts is the product of their lengths."""
     return (
         text
         if len(text) <= MAX_LENGTH

@@ -1,1 +1,1 @@
-"""What gRPC and HTTP share: the service, jobs, errors and limits."""
+"""The part of the server that gRPC and HTTP share: service, jobs, errors and limits."""

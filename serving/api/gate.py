@@ -1,4 +1,4 @@
-"""The way into the service for every protocol: whether calls are taken, and what is recorded of each."""
+"""The gate of the service for every protocol, which accepts or refuses calls and records each of them."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,41 +11,42 @@ from serving.api.context import CallContext
 from serving.errors import ClosedError, RefusedError, refusal
 from serving.registry.users import Users
 
-QUIET_POLLS, POLL_SECONDS = 10, 0.01  # quiet means: so many polls, so far apart, without a new call
+QUIET_POLLS, POLL_SECONDS = 10, 0.01  # quiet means: this number of polls, this far apart, without a new call
 
 Observer = Callable[[CallContext], None]
 
 
 class Gate:
-    """Opens a context for each call, and counts the calls inside. Shut at first; used from one event loop.
+    """Gate that opens a context for each call, and counts the calls inside.
+
+    It is shut at first, and must be used from one event loop.
 
     Args:
-        observers: called with the context in the event loop once a call is over, in this order. They must
-            be quick.
+        observers: Called in order with the context when a call is over, in the event loop. They must be fast.
     """
 
     def __init__(self, observers: Sequence[Observer] = ()) -> None:
         self._observers = observers
         self._shut = "the server is starting. Repeat the request."
         self._inside = Users()
-        self._arrived = 0  # calls, refused ones included
-        self._answers = asyncio.Event()  # whether refusals are sent
+        self._arrived = 0  # number of calls, including refused ones
+        self._answers = asyncio.Event()  # set while refusals are sent
         self._answers.set()
 
     def open(self) -> None:
-        """Take calls from now on."""
+        """Accept calls from now on."""
         self._shut = ""
 
     def shut(self) -> None:
-        """Take no more calls; those inside are finished."""
+        """Refuse new calls; calls inside are finished."""
         self._shut = "the server is shutting down. Repeat the request at another server."
 
     def hold(self) -> None:
-        """Keep refusals back: a caller that waits for its answer sends no further call."""
+        """Delay refusals: a caller that waits for its answer sends no further call."""
         self._answers.clear()
 
     def release(self) -> None:
-        """Send the refusals that were kept back, and further ones at once."""
+        """Send the delayed refusals, and further ones at once."""
         self._answers.set()
 
     async def released(self) -> None:
@@ -69,8 +70,8 @@ class Gate:
             metadata: Headers of the call.
 
         Raises:
-            RefusedError: Whatever exception is raised inside, or the gate is shut; a cancellation passes
-                unchanged.
+            RefusedError: For every exception inside, and if the gate is shut; a cancellation is not
+                converted.
         """
         self._arrived += 1
         now = monotonic()
@@ -93,24 +94,24 @@ class Gate:
                 observe(context)
 
     async def emptied(self, timeout: float) -> bool:
-        """Wait until no call is inside, and return whether that was so within `timeout` seconds."""
+        """Wait until no call is inside, and return whether that happened within `timeout` seconds."""
         try:
-            async with asyncio.timeout(timeout):  # wait_for does not even look if there is no time
+            async with asyncio.timeout(timeout):  # wait_for does not check the state if timeout is 0
                 await self._inside.gone()
         except TimeoutError:
             return False
         return True
 
     async def quiet(self, timeout: float, idle: Callable[[], bool] = lambda: True) -> None:
-        """Wait until no call has arrived for a while: one that was sent already is refused, not cut off.
+        """Wait until no call has arrived for a while, so that a call already sent is refused, not cut off.
 
         Args:
-            timeout: Seconds.
-            idle: Whether no call is on its way to the gate.
+            timeout: Largest number of seconds to wait.
+            idle: Returns whether no call is on its way to the gate.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 arrived, polls = self._arrived, 0
-                while polls < QUIET_POLLS:  # each of them gives a busy event loop its turn
+                while polls < QUIET_POLLS:  # each sleep lets the event loop process arrivals
                     await asyncio.sleep(POLL_SECONDS)
                     arrived, polls = self._arrived, polls + 1 if arrived == self._arrived and idle() else 0

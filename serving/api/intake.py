@@ -1,4 +1,4 @@
-"""Bounds on what arrives: how many messages and bodies at the same time, and how long each may take."""
+"""Limits of arriving messages and bodies: their number at the same time, and the time that each may take."""
 
 import asyncio
 from collections import Counter, OrderedDict
@@ -11,11 +11,11 @@ from google.rpc.code_pb2 import Code
 from serving.errors import RETRY_AFTER, Refusal, RefusedError
 
 MAX_ARRIVING = 16  # messages and bodies that are read at the same time
-MAX_OF_CONNECTION = 8  # of them that come over one connection
-MAX_RUNNING = 1_024  # calls of one connection whose messages were read
-MAX_UNREAD = 2_048  # requests that wait to be read; none of them holds more than a flow-control window
-SECONDS = 10.0  # for a turn to be read, and then for the message to arrive
-CROWDED_SECONDS = 0.5  # the same while others wait to be read
+MAX_OF_CONNECTION = 8  # of these for one connection
+MAX_RUNNING = 1_024  # running calls of one connection
+MAX_UNREAD = 2_048  # requests that wait to be read; each buffers at most a flow-control window
+SECONDS = 10.0  # to wait for a turn, and then for the message to arrive
+CROWDED_SECONDS = 0.5  # for the message to arrive while others wait to be read
 
 
 @dataclass(eq=False)
@@ -27,17 +27,17 @@ class _Arrival:
 
 
 class Intake:
-    """Admits messages to be read, at most MAX_ARRIVING at the same time; used from one event loop.
+    """Limit of the messages that are read at the same time, for use from one event loop.
 
-    A message that is not admitted is not read, so that flow control stops its sender. Connections take
-    turns, and one that has just begun to wait comes first: a connection with many unfinished messages does
-    not delay the others.
+    At most MAX_ARRIVING messages are read at the same time. Others are not read, so flow control stops their
+    senders. Connections take turns, and one that has just begun to wait comes first: a connection with many
+    unfinished messages does not delay the others.
     """
 
     def __init__(self) -> None:
         self._arrivals: set[_Arrival] = set()
-        self._admitted: Counter[str] = Counter()  # messages that are read, by connection
-        self._running: Counter[str] = Counter()  # calls, by connection
+        self._admitted: Counter[str] = Counter()  # number of messages being read, by connection
+        self._running: Counter[str] = Counter()  # number of running calls, by connection
         self._turns: OrderedDict[str, dict[asyncio.Future[None], None]] = OrderedDict()
         self._waiting = 0
 
@@ -48,13 +48,13 @@ class Intake:
 
     @asynccontextmanager
     async def arriving(self, connection: str) -> AsyncIterator[None]:
-        """Wait for a turn to read one message, and bound the time of the reading inside.
+        """Wait for a turn to read one message, and limit the time of reading it inside.
 
         Args:
             connection: Name of the sender's connection.
 
         Raises:
-            RefusedError: The message did not arrive in time, or too many others arrive.
+            RefusedError: If the message did not arrive in time, or too many others arrive.
         """
         await self._admit(connection)
         began = asyncio.get_running_loop().time()
@@ -77,7 +77,7 @@ class Intake:
 
     @contextmanager
     def running(self, connection: str) -> Iterator[None]:
-        """Run a call inside; a connection with MAX_RUNNING of them waits with its next message."""
+        """Run a call inside; a connection with MAX_RUNNING calls waits with its next message."""
         self._running[connection] += 1
         try:
             yield
@@ -103,7 +103,7 @@ class Intake:
         except BaseException as error:
             if turn.cancelled():
                 self._forget(connection, turn)
-            else:  # its turn came at that very moment
+            else:  # its turn came at the same time
                 self._release(self._admitted, connection)
             if isinstance(error, TimeoutError):
                 raise _crowded() from None
@@ -120,7 +120,7 @@ class Intake:
         )
 
     def _hurry(self) -> None:
-        """Shorten the time of those that arrive: others wait."""
+        """Shorten the time limit of arriving messages, because others wait."""
         for arrival in self._arrivals:
             soon = arrival.began + CROWDED_SECONDS
             if not arrival.limit.expired() and (arrival.limit.when() or soon) > soon:
@@ -140,7 +140,7 @@ class Intake:
                 return
 
     def _forget(self, connection: str, turn: asyncio.Future[None]) -> None:
-        """Remove a turn; its connection is behind the others afterwards."""
+        """Remove a turn, and move its connection to the end of the queue."""
         del self._turns[connection][turn]
         if self._turns[connection]:
             self._turns.move_to_end(connection)

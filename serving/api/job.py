@@ -1,4 +1,4 @@
-"""One text on its way through a version: divided, submitted to the engine, followed, joined again."""
+"""The job of translating one text: divide, submit to the engine, follow, and join."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -17,20 +17,25 @@ from serving.v1 import translation_pb2 as wire
 
 
 class Partial(NamedTuple):
-    """What has been decoded so far."""
+    """Result of a job so far.
 
-    tokens: list[list[int]]  # of the first parts; the last one may still grow
+    Attributes:
+        tokens: Tokens of the first parts; the last one may still grow.
+        complete: Whether the result is complete.
+    """
+
+    tokens: list[list[int]]
     complete: bool
 
 
 class Job:
-    """One text. It lives in the event loop; the engine's thread notifies it of changes.
+    """Translation of one text. It belongs to the event loop; the engine's thread notifies it of changes.
 
     Args:
-        model: the version that decodes.
-        parts: the text, divided into sentences.
-        requests: one for each sentence.
-        max_tokens: the longest answer in all; 0 is as long as those of the sentences.
+        model: Version that decodes.
+        parts: The text, divided into sentences.
+        requests: A request for each sentence.
+        max_tokens: Largest number of tokens of the whole answer; 0 for the sum of the sentences' limits.
     """
 
     def __init__(
@@ -47,8 +52,9 @@ class Job:
         """Decode the text, and return the complete result.
 
         Raises:
-            QueueFullError, EngineStoppedError: the engine does not take it.
-            UnansweredError: a sentence failed, expired, or was cancelled.
+            QueueFullError: If the queue has no room.
+            EngineStoppedError: If the engine has stopped.
+            UnansweredError: If a sentence failed, expired, or was cancelled.
         """
         with self._submitted():
             while True:
@@ -58,13 +64,15 @@ class Job:
                     return result
 
     async def result_beside(self, others: Users) -> Partial:
-        """Decode a text of a batch: without room in the queue, it waits until the others have ended.
+        """Decode a text of a batch; without room in the queue, wait until the others have ended.
 
         Args:
-            others: the texts of the batch that are decoded.
+            others: The texts of the batch that are being decoded.
 
         Raises:
-            QueueFullError, EngineStoppedError, UnansweredError: as `result`.
+            QueueFullError: If the queue is full of other calls' requests.
+            EngineStoppedError: If the engine has stopped.
+            UnansweredError: If a sentence failed, expired, or was cancelled.
         """
         while True:
             try:
@@ -76,10 +84,12 @@ class Job:
             await others.gone()
 
     async def results(self) -> AsyncGenerator[Partial, None]:
-        """Decode the text, and yield what there is whenever there is more, up to the complete result.
+        """Decode the text, and yield the result whenever it has grown, up to the complete one.
 
         Raises:
-            QueueFullError, EngineStoppedError, UnansweredError: as `result`.
+            QueueFullError: If the queue has no room.
+            EngineStoppedError: If the engine has stopped.
+            UnansweredError: If a sentence failed, expired, or was cancelled.
         """
         with self._submitted(each_token=True):
             while True:
@@ -90,15 +100,15 @@ class Job:
                     return
 
     def partial(self) -> Partial:
-        """Return the answers of the parts in their order, as far as they are decoded and within the limit.
+        """Return the tokens of the parts in order, as far as they are decoded and within the limit.
 
         Raises:
-            UnansweredError: a sentence failed, expired, or was cancelled.
+            UnansweredError: If a sentence failed, expired, or was cancelled.
         """
         decoded: list[list[int]] = []
         left = self._max_tokens
         for request in self.requests:
-            end = request.end  # read before the tokens, which do not change after the end
+            end = request.end  # read before the tokens: they do not change after the end is set
             decoded.append(request.tokens[:left])
             left -= len(decoded[-1])
             if not left:
@@ -124,7 +134,7 @@ class Job:
         return found
 
     def text(self, result: Partial) -> str:
-        """Return as much of the text as will not change any more."""
+        """Return the part of the text that further tokens cannot change."""
         tokenizer = self.model.tokenizer
         if result.complete and len(result.tokens) == len(self.requests):
             return self.parts.joined(tokenizer.decode_target(result.tokens))
@@ -150,7 +160,7 @@ class Job:
 
     @contextmanager
     def _submitted(self, each_token: bool = False) -> Iterator[None]:
-        """Submit the sentences to the engine; what is unfinished at the end is cancelled."""
+        """Submit the sentences to the engine; unfinished ones are cancelled at the end."""
         unfinished = [request for request in self.requests if request.end is None]
         if not unfinished:
             self._changed.set()

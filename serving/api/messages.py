@@ -1,4 +1,4 @@
-"""Results as messages of the protocol."""
+"""Conversion of results to messages of the protocol."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from serving.v1 import translation_pb2 as wire
 
 
 def translation(job: Job, result: Partial) -> wire.Translation:
-    """Return a complete result, without what the options add to it."""
+    """Return a complete result, without the fields that options add."""
     return wire.Translation(
         text=job.text(result),
         finish_reason=job.finish_reason(result),
@@ -52,7 +52,7 @@ def add_alternatives(answer: wire.Translation, job: Job, result: Partial, option
 
 
 def add_alignment(answer: wire.Translation, job: Job, attended: Sequence[Attended]) -> None:
-    """Add the source token that each token is aligned with."""
+    """Add the source token with which each token is aligned."""
     for part in attended:
         targets, sources = len(answer.alignment), len(answer.source_tokens)
         for target, source in enumerate(part.alignment()):
@@ -107,5 +107,5 @@ def _source_tokens(model: ServedVersion, ids: Sequence[int]) -> list[wire.Token]
 
 
 def _weights(values: Weights) -> wire.Weights:
-    # a list: protobuf takes ten times as long over an array, while the event loop waits
+    # a list: protobuf takes ten times as long for an array, and blocks the event loop
     return wire.Weights(shape=values.shape, values=values.ravel().tolist())

@@ -1,4 +1,4 @@
-"""The part of an incomplete answer whose text will not change."""
+"""Text of an incomplete answer that further tokens cannot change."""
 
 import re
 from codecs import getincrementaldecoder
@@ -14,9 +14,9 @@ _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
 def settled(tokenizer: Tokenizer, tokens: Sequence[int]) -> Sequence[int]:
-    """Return the tokens without an incomplete character at their end, so that their text stays.
+    """Return the tokens without an incomplete character at their end, so that their text is final.
 
-    Byte pieces are decoded as UTF-8 from left to right, so nothing else can change by further tokens.
+    Byte pieces are decoded as UTF-8 from left to right, so further tokens can change nothing else.
     """
     last = reversed(tokenizer.pieces_target(tokens[1 - LONGEST_CHARACTER :]))
     run = bytes(int(piece[3:5], 16) for piece in takewhile(_BYTE.fullmatch, last))

@@ -1,4 +1,4 @@
-"""TranslationService, method by method: from a message and the context of its call to the response."""
+"""The methods of TranslationService: from a message and the context of its call to the response."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -27,8 +27,8 @@ from serving.registry.served_version import ServedVersion
 from serving.registry.users import Users
 from serving.v1 import translation_pb2 as wire
 
-SHORT = 500  # characters: a text of this length is divided in less than a few milliseconds
-PRIORITIES = {  # as the engine counts them
+SHORT = 500  # characters; a text of this length is divided within a few milliseconds
+PRIORITIES = {  # values of the engine
     wire.PRIORITY_LOW: -1,
     wire.PRIORITY_UNSPECIFIED: 0,
     wire.PRIORITY_NORMAL: 0,
@@ -37,7 +37,7 @@ PRIORITIES = {  # as the engine counts them
 
 
 class TranslationService:
-    """The RPCs, independent of the protocol.
+    """RPCs of the service, independent of the protocol.
 
     Args:
         limits: Limits of a request.
@@ -71,7 +71,7 @@ class TranslationService:
                 for text in request.texts:
                     segment = self._segment(model, text, request.options, context, decoding)
                     segments.append(group.create_task(segment))
-                    await asyncio.sleep(0)  # other calls are served between two texts
+                    await asyncio.sleep(0)  # lets other calls run between two texts
         return wire.BatchTranslateResponse(segments=[segment.result() for segment in segments])
 
     async def stream_translate(
@@ -92,7 +92,7 @@ class TranslationService:
         yield wire.StreamTranslateResponse(text=text[sent:], translation=answer)
 
     async def attend(self, request: wire.AttendRequest, context: CallContext) -> wire.AttendResponse:
-        """Translate one text, and return every attention weight behind the answer."""
+        """Translate one text, and return all attention weights of the answer."""
         model = self.models.find(request.options.model, request.options.version)
         with model.users:
             job = await self._job(model, request.text, request.options, context)
@@ -115,7 +115,7 @@ class TranslationService:
         )
 
     async def _job(self, model: ServedVersion, text: str, options: wire.Options, context: CallContext) -> Job:
-        """Check a text and divide it; a call that is to be refused is refused as early as possible."""
+        """Check a text and divide it; a call that cannot succeed is refused as early as possible."""
         check_size("text", len(text), "characters", self._limits.characters)
         if options.priority not in PRIORITIES:
             raise InvalidError(
@@ -132,7 +132,7 @@ class TranslationService:
         language = options.target_language or None
         divide = partial(divided_for, model.tokenizer, text, model.lengths, language, count)
         try:
-            parts = divide() if short else await asyncio.to_thread(divide)  # other calls go on meanwhile
+            parts = divide() if short else await asyncio.to_thread(divide)  # does not block other calls
         except TargetLanguageError as error:
             remedy = "Name it as target_language, in HTTP target, or begin the text with >>CODE<<."
             raise InvalidError("options.target_language", f"{error} {remedy}") from error
@@ -175,12 +175,12 @@ class TranslationService:
         return answer
 
     async def _attended(self, job: Job, result: Partial) -> list[Attended]:
-        """Return the attention behind the answer of each part that has one."""
+        """Return the attention of the answer of each part that has one."""
         graph = job.model.attention
         if graph is None:
             raise InvalidError(
                 "options.version",
-                f"version {job.model.version} of {job.model.name} has no attention, as it was exported "
+                f"version {job.model.version} of {job.model.name} has no attention, because it was exported "
                 "without ONNX. Choose another version, or export it with --format onnx.",
             )
         return [

@@ -1,4 +1,4 @@
-"""The client for an event loop."""
+"""The asynchronous client."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,7 +24,27 @@ Answer = TypeVar("Answer")
 
 
 class AsyncClient(Connection):
-    """A client for one event loop; otherwise as `serving.Client`, with the same arguments."""
+    """Client for one event loop. It has the methods of `serving.Client`, as coroutines.
+
+    A call that may succeed later is repeated, within `timeout` and `retries`. A list is sent in messages of
+    at most 64 texts; both limits apply to each message.
+
+    Args:
+        target: host:port. The connection is made when it is needed, and again when it is lost.
+        timeout: Seconds for a call with its repetitions; None for no limit.
+        retries: How calls are repeated.
+        token: Bearer token of each call.
+        tls: True, the file of a certificate authority, or Tls; None for no encryption.
+
+    Raises:
+        UnusableError: If a certificate or the token cannot be used.
+
+    Example:
+        ```python
+        async with AsyncClient("127.0.0.1:50051") as client:
+            print((await client.translate("Je suis étudiant.")).text)
+        ```
+    """
 
     _grpc, _event = grpc.aio, asyncio.Event
 
@@ -39,14 +59,17 @@ class AsyncClient(Connection):
     async def translate(
         self, text: str | list[str] | tuple[str, ...], **options: Unpack[Options]
     ) -> wire.Translation | list[wire.Translation]:
-        """Translate a text, or a list of texts in its order.
+        """Translate a text or a list of texts.
 
         Args:
-            text: The text, or texts.
-            options: Fields of wire.Options by name, as model="fr-en" or scores=True.
+            text: A text, or a list of texts.
+            **options: Options of the request by name, such as model="fr-en" or scores=True.
+
+        Returns:
+            The translation of the text, or the translations of the texts in their order.
 
         Raises:
-            TranslationError: The call, or one of the texts, failed for good.
+            TranslationError: If the call, or one of the texts, failed for good.
         """
         chosen = wire.Options(**options)
         if not isinstance(text, str):
@@ -55,10 +78,19 @@ class AsyncClient(Connection):
         return (await self._repeated(self._stub.Translate, request)).translation
 
     async def stream(self, text: str, **options: Unpack[Options]) -> AsyncIterator[str]:
-        """Yield the translation piece by piece; the call is repeated only before the first piece.
+        """Translate a text, and yield the translation piece by piece.
+
+        The call is repeated only before the first piece.
+
+        Args:
+            text: The text.
+            **options: Options of the request by name.
+
+        Yields:
+            Pieces of the translation, which joined are the whole.
 
         Raises:
-            TranslationError: The call failed for good.
+            TranslationError: If the call failed for good.
         """
         request = wire.StreamTranslateRequest(text=text, options=wire.Options(**options))
         attempts = Attempts(self._retries, self._timeout)
@@ -78,10 +110,17 @@ class AsyncClient(Connection):
                 await self._wait(pause)
 
     async def attend(self, text: str, **options: Unpack[Options]) -> wire.AttendResponse:
-        """Translate a text, and return all attention weights as well.
+        """Translate a text, and return all attention weights too.
+
+        Args:
+            text: The text.
+            **options: Options of the request by name.
+
+        Returns:
+            The translation, its tokens, and the weights of every layer and head.
 
         Raises:
-            TranslationError: The call failed for good.
+            TranslationError: If the call failed for good.
         """
         request = wire.AttendRequest(text=text, options=wire.Options(**options))
         return await self._repeated(self._stub.Attend, request)
@@ -89,13 +128,16 @@ class AsyncClient(Connection):
     async def models(self) -> wire.ListModelsResponse:
         """Return the models and the limits of the server.
 
+        Returns:
+            Every model with its versions, their states and languages; and the limits.
+
         Raises:
-            TranslationError: The call failed for good.
+            TranslationError: If the call failed for good.
         """
         return await self._repeated(self._stub.ListModels, wire.ListModelsRequest())
 
     async def close(self) -> None:
-        """Close the connection; calls that are under way fail with ClientClosedError."""
+        """Close the connection; calls in progress fail with ClientClosedError."""
         self._closed.set()
         await self._channel.close()
 

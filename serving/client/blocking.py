@@ -23,24 +23,26 @@ Answer = TypeVar("Answer")
 
 
 class Client(Connection):
-    """A client that blocks, for any number of threads.
+    """Blocking client, which any number of threads may share.
 
     A call that may succeed later is repeated, within `timeout` and `retries`. A list is sent in messages of
-    at most 64 texts, and both hold for each message.
+    at most 64 texts; both limits apply to each message.
 
     Args:
         target: host:port. The connection is made when it is needed, and again when it is lost.
-        timeout: Seconds of a call, repetitions included; None is no limit.
+        timeout: Seconds for a call with its repetitions; None for no limit.
         retries: How calls are repeated.
         token: Bearer token of each call.
-        tls: True, the file of an authority, or Tls; None is no encryption.
+        tls: True, the file of a certificate authority, or Tls; None for no encryption.
 
     Raises:
-        UnusableError: A certificate or the token cannot be used.
+        UnusableError: If a certificate or the token cannot be used.
 
     Example:
+        ```python
         with Client("127.0.0.1:50051") as client:
-            client.translate("Je suis étudiant.", model="fr-en").text
+            print(client.translate("Je suis étudiant.", model="fr-en").text)
+        ```
     """
 
     _grpc, _event = grpc, Event
@@ -56,14 +58,17 @@ class Client(Connection):
     def translate(
         self, text: str | list[str] | tuple[str, ...], **options: Unpack[Options]
     ) -> wire.Translation | list[wire.Translation]:
-        """Translate a text, or a list of texts in its order.
+        """Translate a text or a list of texts.
 
         Args:
-            text: The text, or texts.
-            options: Fields of wire.Options by name, as model="fr-en" or scores=True.
+            text: A text, or a list of texts.
+            **options: Options of the request by name, such as model="fr-en" or scores=True.
+
+        Returns:
+            The translation of the text, or the translations of the texts in their order.
 
         Raises:
-            TranslationError: The call, or one of the texts, failed for good.
+            TranslationError: If the call, or one of the texts, failed for good.
         """
         chosen = wire.Options(**options)
         if not isinstance(text, str):
@@ -72,10 +77,19 @@ class Client(Connection):
         return self._repeated(self._stub.Translate, request).translation
 
     def stream(self, text: str, **options: Unpack[Options]) -> Iterator[str]:
-        """Yield the translation piece by piece; the call is repeated only before the first piece.
+        """Translate a text, and yield the translation piece by piece.
+
+        The call is repeated only before the first piece.
+
+        Args:
+            text: The text.
+            **options: Options of the request by name.
+
+        Yields:
+            Pieces of the translation, which joined are the whole.
 
         Raises:
-            TranslationError: The call failed for good.
+            TranslationError: If the call failed for good.
         """
         request = wire.StreamTranslateRequest(text=text, options=wire.Options(**options))
         attempts = Attempts(self._retries, self._timeout)
@@ -95,10 +109,17 @@ class Client(Connection):
                 self._wait(pause)
 
     def attend(self, text: str, **options: Unpack[Options]) -> wire.AttendResponse:
-        """Translate a text, and return all attention weights as well.
+        """Translate a text, and return all attention weights too.
+
+        Args:
+            text: The text.
+            **options: Options of the request by name.
+
+        Returns:
+            The translation, its tokens, and the weights of every layer and head.
 
         Raises:
-            TranslationError: The call failed for good.
+            TranslationError: If the call failed for good.
         """
         request = wire.AttendRequest(text=text, options=wire.Options(**options))
         return self._repeated(self._stub.Attend, request)
@@ -106,13 +127,16 @@ class Client(Connection):
     def models(self) -> wire.ListModelsResponse:
         """Return the models and the limits of the server.
 
+        Returns:
+            Every model with its versions, their states and languages; and the limits.
+
         Raises:
-            TranslationError: The call failed for good.
+            TranslationError: If the call failed for good.
         """
         return self._repeated(self._stub.ListModels, wire.ListModelsRequest())
 
     def close(self) -> None:
-        """Close the connection; calls that are under way fail with ClientClosedError."""
+        """Close the connection; calls in progress fail with ClientClosedError."""
         self._closed.set()
         self._channel.close()
 

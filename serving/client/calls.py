@@ -1,4 +1,4 @@
-"""What both clients share: options, batches, retries and errors."""
+"""Options, batches, retries and errors of both clients."""
 
 import asyncio
 import random
@@ -23,7 +23,7 @@ _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class Options(TypedDict, total=False):
-    """The fields of wire.Options, as keyword arguments."""
+    """Fields of wire.Options, as keyword arguments."""
 
     model: str
     version: int
@@ -40,13 +40,13 @@ class Options(TypedDict, total=False):
 
 
 class TranslationError(RuntimeError):
-    """A call failed for good.
+    """Error of a call that failed for good.
 
     Args:
-        code: The status code.
-        message: What the server said.
-        field: The invalid field of the request, if there is one.
-        retry_after: Seconds after which the server asks to repeat the call, if it does.
+        code: Status code.
+        message: Error text of the server.
+        field: Name of the invalid field of the request, or "".
+        retry_after: Seconds after which the server asks to repeat the call, or None.
     """
 
     def __init__(
@@ -59,20 +59,20 @@ class TranslationError(RuntimeError):
 
     @property
     def passes(self) -> bool:
-        """Whether the call may succeed later: the server is busy, unreachable, or shut down meanwhile."""
+        """Whether the call may succeed later: the server is busy, unreachable, or was shut down."""
         gone = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
         return self.code in gone or self.retry_after is not None
 
 
 class ClientClosedError(TranslationError):
-    """The client was closed during a call."""
+    """Error of a call during which the client was closed."""
 
     def __init__(self) -> None:
         super().__init__(grpc.StatusCode.CANCELLED, "the client was closed")
 
     @property
     def passes(self) -> bool:
-        """Whether the call may succeed later: never, as the client stays closed."""
+        """Always False: a closed client stays closed."""
         return False
 
 
@@ -89,12 +89,18 @@ def until_closed(closed: Callable[[], bool]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Retries:
-    """Repetitions of a call: each pause is twice the one before, times a random factor of 1 to 1.5.
+    """Repetitions of a call: each pause is twice the last one, times a random factor of 1 to 1.5.
 
     Attributes:
-        times: Repetitions, at most.
-        first: Seconds before the first one, without the factor.
-        most: Seconds before any of them, at most, the factor included, unless the server asks for more.
+        times: Largest number of repetitions.
+        first: Seconds before the first repetition, without the random factor.
+        most: Largest number of seconds before any repetition, with the random factor, unless the server asks
+            for more.
+
+    Example:
+        ```python
+        client = Client("127.0.0.1:50051", retries=Retries(times=2))
+        ```
     """
 
     times: int = 4
@@ -102,17 +108,21 @@ class Retries:
     most: float = 5.0
 
     def pause(self, index: int, error: TranslationError) -> float:
-        """Return the seconds before a repetition, which is counted from 0."""
+        """Return the pause before a repetition.
+
+        Args:
+            index: Index of the repetition, from 0.
+            error: The error of the last attempt.
+
+        Returns:
+            Seconds, at least the error's retry_after.
+        """
         seconds = min(self.first * 2**index, self.most / JITTER)  # the longest pauses vary too
         return max(seconds, error.retry_after or 0.0) * random.uniform(1.0, JITTER)
 
 
 class Attempts:
-    """One call and its repetitions, within one deadline.
-
-    Attributes:
-        begun: Whether a part of the answer was used already; then the call is not repeated.
-    """
+    """A call and its repetitions, within one deadline."""
 
     def __init__(self, retries: Retries, timeout: float | None) -> None:
         self._retries = retries
@@ -121,11 +131,15 @@ class Attempts:
         self.begun = False
 
     def left(self) -> float | None:
-        """Return the seconds until the deadline; None is no deadline."""
+        """Return the seconds until the deadline, or None without one."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())
 
     def pause(self, error: TranslationError) -> float:
-        """Return the seconds before the call is repeated, or raise the error if it is not."""
+        """Return the seconds before the call is repeated.
+
+        Raises:
+            TranslationError: The given error, if the call is not repeated.
+        """
         pause = self._retries.pause(self._made, error)
         left = self.left()
         over = self.begun or self._made == self._retries.times or (left is not None and pause >= left)
@@ -136,7 +150,7 @@ class Attempts:
 
 
 class TextBatch:
-    """Texts that are sent together, until each has its translation."""
+    """Texts of one message, and their translations so far."""
 
     def __init__(self, texts: Sequence[str], options: wire.Options) -> None:
         self._texts = texts
@@ -150,7 +164,7 @@ class TextBatch:
 
     @property
     def answers(self) -> list[wire.Translation]:
-        """All translations, in order."""
+        """Translations of all texts, in order."""
         return [self._answers[index] for index in range(len(self._texts))]
 
     def request(self) -> wire.BatchTranslateRequest:
@@ -159,10 +173,10 @@ class TextBatch:
         return wire.BatchTranslateRequest(texts=texts, options=self._options)
 
     def take(self, response: wire.BatchTranslateResponse) -> None:
-        """Keep the translations of a response.
+        """Store the translations of a response.
 
         Raises:
-            TranslationError: The first text that failed; one that failed for good comes first.
+            TranslationError: For the first text that failed; a text that failed for good comes first.
         """
         errors = []
         for index, segment in zip(self.missing, response.segments, strict=True):
@@ -188,7 +202,7 @@ def batches(texts: Sequence[str], options: wire.Options) -> Iterator[TextBatch]:
 
 
 def failure(error: Any) -> TranslationError:
-    """Return the error of a grpc.RpcError; that of a text in a batch is one already."""
+    """Convert a grpc.RpcError to a TranslationError."""
     if isinstance(error, TranslationError):
         return error
     field, retry_after = "", None
@@ -206,10 +220,10 @@ def _by_closing(error: BaseException) -> bool:
     match error:
         case TranslationError():
             return error.passes
-        case asyncio.CancelledError():  # of the call; that of the caller's task passes
+        case asyncio.CancelledError():  # of the call, not of the caller's task
             task = asyncio.current_task()
             return task is None or not task.cancelling()
-    return True  # a call by a channel that is closed
+    return True  # the channel was closed before the call
 
 
 def _segment_failure(text: str, error: wire.SegmentError) -> TranslationError:

@@ -1,4 +1,4 @@
-"""What both clients are made of: the connection, its credentials, and how calls are repeated."""
+"""Base class of both clients: the connection and its credentials."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from serving.v1.translation_pb2_grpc import TranslationServiceStub
 
 
 class Connection:
-    """The base class of a client; see `serving.Client` for the arguments."""
+    """Base class of the clients; see `serving.Client` for the arguments."""
 
-    _grpc: Any  # the module that makes channels: grpc or grpc.aio
-    _event: Any  # the kind of event that is set when the client is closed
+    _grpc: Any  # the module that creates channels: grpc or grpc.aio
+    _event: Any  # class of the event that is set when the client is closed
 
     def __init__(
         self,

@@ -18,9 +18,14 @@ class Tls:
     """PEM files of an encrypted connection.
 
     Attributes:
-        ca: Authority of the server's certificate; None is any that gRPC trusts.
-        certificate: The client's own certificate, for a server that requires one.
-        key: Its key.
+        ca: File of the authority that signed the server's certificate; None for those that gRPC trusts.
+        certificate: File of the client's own certificate, for a server that requires one.
+        key: File of its private key.
+
+    Example:
+        ```python
+        client = Client("translate.example.org:50051", tls=Tls(ca="ca.pem"))
+        ```
     """
 
     ca: File | None = None
@@ -28,14 +33,17 @@ class Tls:
     key: File | None = None
 
     def credentials(self) -> grpc.ChannelCredentials:
-        """Return the credentials of a channel.
+        """Load the files as credentials of a channel.
+
+        Returns:
+            The credentials.
 
         Raises:
-            UnusableError: A file cannot be used.
+            UnusableError: If a file cannot be used, or a certificate has no key.
         """
         if (self.certificate is None) != (self.key is None):
             raise UnusableError("a client's certificate and its key go together; give both, or neither")
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # which knows what is wrong with a file
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # reports what is wrong with a file
         authorities = None if self.ca is None else load_authorities(context, Path(self.ca))
         if self.certificate is None or self.key is None:
             return grpc.ssl_channel_credentials(authorities)
@@ -44,10 +52,10 @@ class Tls:
 
 
 def credentials(tls: Tls | File | bool | None) -> grpc.ChannelCredentials | None:
-    """Return the credentials of a client's `tls` argument; None is no encryption.
+    """Convert a client's `tls` argument to credentials; None is no encryption.
 
     Raises:
-        UnusableError: The argument, or a file, cannot be used.
+        UnusableError: If the argument, or a file, cannot be used.
     """
     match tls:
         case None | False:

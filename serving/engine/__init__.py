@@ -1,1 +1,1 @@
-"""The decoding thread around a batch, its latency estimate and statistics; the thread for attention."""
+"""The decoding thread around a batch, its latency estimate and statistics, and the thread for attention."""

@@ -1,11 +1,11 @@
-"""Estimates of latency, so that a request that would miss its deadline is refused at once."""
+"""Estimates of latency, with which a request that would miss its deadline is refused at once."""
 
 RECENT = 0.05  # weight of the last answer in the moving averages
-LONG = 1.5  # times the average: few answers take longer
+LONG = 1.5  # safety factor: few answers take longer than this multiple of the average
 
 
 class LatencyEstimate:
-    """Estimates for one batch, from the requests that leave it."""
+    """Latency estimate of one batch, from the requests that leave it."""
 
     def __init__(self) -> None:
         self._seconds_per_token = 0.0  # in the batch; 0 until a request has left it
@@ -15,8 +15,8 @@ class LatencyEstimate:
         """Record a request that leaves the batch.
 
         Args:
-            seconds: Its time in the batch.
-            rows: Rows of the batch at that time.
+            seconds: Time that it spent in the batch.
+            rows: Number of rows of the batch at that time.
             tokens: Expected length of its answer.
             answered: Whether it was answered; otherwise its answer would have taken longer.
         """

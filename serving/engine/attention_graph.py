@@ -1,4 +1,4 @@
-"""attention.onnx of the versions: the attention behind an answer, one at a time, off the event loop.
+"""Attention of answers from the versions' attention.onnx, computed one at a time outside the event loop.
 
 S source length, T target length, H heads.
 """
@@ -18,33 +18,41 @@ from numpy.typing import NDArray
 from keras_transformer.inference.alignment import aligned, alignment_layer
 from keras_transformer.inference.queue import QueueFullError
 
-MAX_SENTENCES = 1024  # sentences; the default of an engine's queue
+MAX_SENTENCES = 1024  # largest number of waiting sentences, as in an engine's queue by default
 FLOAT_BYTES = 4
 
 Weights = NDArray[np.float32]
 
 
 class Attended(NamedTuple):
-    """The attention of one part."""
+    """Attention weights of one part.
+
+    Attributes:
+        source: Ids of the source.
+        target: Ids of the answer.
+        encoder: Self-attention of the encoder (layers, H, S, S).
+        decoder: Self-attention of the decoder (layers, H, T, T).
+        cross: Attention of the decoder to the source (layers, H, T, S).
+    """
 
     source: Sequence[int]
     target: Sequence[int]
-    encoder: Weights  # (layers, H, S, S)
-    decoder: Weights  # (layers, H, T, T)
-    cross: Weights  # (layers, H, T, S)
+    encoder: Weights
+    decoder: Weights
+    cross: Weights
 
     def alignment(self) -> list[int]:
-        """Return for each target token the source token that it is aligned with."""
+        """Return for each target token the source token with which it is aligned."""
         return aligned(self.cross[alignment_layer(len(self.cross))])
 
     @property
     def bytes(self) -> int:
-        """Bytes of the weights in a message."""
+        """Size of the weights in a message."""
         return FLOAT_BYTES * (self.encoder.size + self.decoder.size + self.cross.size)
 
 
 class AttentionGraph:
-    """attention.onnx of a version, loaded at its first use, even if the directory is gone by then."""
+    """Graph attention.onnx of a version, loaded at its first use, even if the directory is gone then."""
 
     def __init__(self, path: Path) -> None:
         descriptor = os.open(path, os.O_RDONLY)
@@ -53,11 +61,11 @@ class AttentionGraph:
         self._session: Any = None
 
     def attended(self, source: Sequence[int], target: Sequence[int]) -> Attended:
-        """Return the attention of one answer.
+        """Compute the attention of one answer.
 
         Args:
-            source: ids of the source, with its end.
-            target: ids of the answer, with its end.
+            source: Ids of the source, with its end id.
+            target: Ids of the answer, with its end id.
         """
         if self._session is None:
             from keras_transformer.inference.backends.session import open_session  # noqa: PLC0415 (the library, when it is needed)
@@ -70,17 +78,17 @@ class AttentionGraph:
 
 
 class AttentionQueue:
-    """Computes attention in one thread, one answer after the other."""
+    """Queue of attention computations in one thread, one answer after the other."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "attention")
         self._room = BoundedSemaphore(MAX_SENTENCES)
 
     async def __call__(self, graph: AttentionGraph, source: Sequence[int], target: Sequence[int]) -> Attended:
-        """Return the attention of a source and its answer, each with its end.
+        """Compute the attention of a source and its answer, each with its end id.
 
         Raises:
-            QueueFullError: MAX_SENTENCES others wait.
+            QueueFullError: If MAX_SENTENCES others wait.
         """
         if not self._room.acquire(blocking=False):
             raise QueueFullError(f"{MAX_SENTENCES:,} sentences are waiting for attention. Repeat it later.")

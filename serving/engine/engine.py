@@ -1,4 +1,4 @@
-"""The thread that decodes: it moves requests from the queue into the batch, and steps it."""
+"""The engine: a thread that moves requests from the queue into the batch, and steps the batch."""
 
 import logging
 import threading
@@ -21,14 +21,14 @@ _logger = logging.getLogger(__name__)
 Clock = Callable[[], float]
 
 NICENESS = 5  # of the engine's thread, so that the event loop can still refuse requests in time
-TOGETHER = 8  # requests join a running batch once min(slots / TOGETHER, waiting) rows are free
-MAX_BEAM = 8  # rows of a request
+TOGETHER = 8  # requests join a running batch when min(slots / TOGETHER, waiting) rows are free
+MAX_BEAM = 8  # largest number of rows of a request
 WAITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 STEPS = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
 class EngineStoppedError(RuntimeError):
-    """The engine takes no more requests."""
+    """Error of a request to an engine that accepts no more requests."""
 
 
 @dataclass
@@ -36,12 +36,12 @@ class Counts:
     """Counters of an engine since its start.
 
     Attributes:
-        steps: steps of the decoder.
-        tokens: decoded tokens, of all rows of a beam; divided by the steps, the mean number of rows.
-        ends: ended requests, by how they ended.
-        queue_seconds: from the submission of a request to its row.
-        first_token_seconds: from the submission to the first token.
-        step_seconds: duration of a step, encoding included.
+        steps: Steps of the decoder.
+        tokens: Decoded tokens of all rows of a beam; divided by the steps, the mean number of rows.
+        ends: Ended requests by their ends.
+        queue_seconds: Time from the submission of a request to its row.
+        first_token_seconds: Time from the submission to the first token.
+        step_seconds: Duration of a step, with the encoding before it.
     """
 
     steps: int = 0
@@ -53,14 +53,15 @@ class Counts:
 
 
 class Engine:
-    """A backend, its batch and the queue before it. `submit`, `cancel` and `stop` may come from any thread.
+    """Backend, batch and queue. Any thread may call `submit`, `cancel` and `stop`.
 
     Args:
-        backend: the runtime that decodes.
-        end_id: the token that ends a sentence.
-        max_waiting: requests that the queue holds.
-        prefill_tokens: source tokens that are encoded between two steps; one longer request may have more.
-        clock: the clock of all times and deadlines.
+        backend: Runtime that decodes.
+        end_id: Id of the token that ends a sentence.
+        max_waiting: Largest number of requests in the queue.
+        prefill_tokens: Largest number of source tokens that are encoded between two steps; one longer request
+            may have more.
+        clock: Clock of all times and deadlines.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Engine:
         self._together = max(1, backend.slots // TOGETHER)
         self._clock = clock
         self._changed = threading.Condition()
-        self._stopping: bool | None = None  # True: the requests are finished first
+        self._stopping: bool | None = None  # True: finish the requests first; None: not stopping
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> Self:
@@ -110,16 +111,16 @@ class Engine:
 
     @property
     def max_beam(self) -> int:
-        """The widest beam that a request may have; 1 where the backend decodes greedily."""
+        """Largest width of a request's beam; 1 if the backend decodes greedily."""
         backend = self._batch.backend
         return min(MAX_BEAM, backend.slots) if backend.has_candidates else 1
 
     def submit(self, *requests: Request) -> None:
-        """Add requests to the queue: all, or none. `on_end` is called once for each that was added.
+        """Add requests to the queue: all, or none. `on_end` is called once for each request that was added.
 
         Raises:
-            QueueFullError: there is no room for all, or one would hardly be answered before its deadline.
-            EngineStoppedError: the engine takes no more requests.
+            QueueFullError: If there is not enough room, or a request would probably miss its deadline.
+            EngineStoppedError: If the engine accepts no more requests.
         """
         with self._changed:
             if self._stopping is not None or not self._thread.is_alive():
@@ -134,24 +135,24 @@ class Engine:
             self._changed.notify()
 
     def check_room(self, priority: int, deadline: float | None, tokens: int = 1, others: int = 0) -> int:
-        """Refuse what `submit` would refuse, while little is spent on a request yet.
+        """Refuse early what `submit` would refuse, before work is spent on a request.
 
         Args:
-            priority: of the request.
-            deadline: of the request, by the engine's clock.
-            tokens: expected length of its answer.
-            others: requests that are submitted before it in the same call.
+            priority: Priority of the request.
+            deadline: Deadline of the request, by the engine's clock.
+            tokens: Expected length of its answer.
+            others: Number of requests before it in the same call of `submit`.
 
         Returns:
-            How many requests are waiting.
+            The number of waiting requests.
 
         Raises:
-            QueueFullError: as `submit`.
+            QueueFullError: If there is no room, or the request would probably miss its deadline.
         """
         waiting = len(self._queue.waiting)
         if waiting + others >= self.max_waiting:
             raise self._queue.overflow(self._latency.wait(self._queue.ahead_of(priority) + others))
-        # fewer are no queue: they wait to be encoded together
+        # fewer requests are not a queue: they only wait to be encoded together
         if deadline is not None and waiting >= self._together:
             ahead = self._queue.ahead_of(priority)
             wait = self._latency.wait(ahead + others)
@@ -164,7 +165,7 @@ class Engine:
         return waiting
 
     def cancel(self, request: Request) -> None:
-        """Give up a request. Its room in the queue is free at once, its rows within a step."""
+        """Cancel a request. Its place in the queue is free at once, its rows after the current step."""
         with self._changed:
             request.cancelled = True
             waited = self._queue.discard(request)
@@ -173,11 +174,11 @@ class Engine:
             self._report([request])
 
     def stop(self, finish: bool = True, timeout: float | None = None) -> bool:
-        """Take no more requests.
+        """Accept no more requests.
 
         Args:
-            finish: whether the requests that were submitted are finished first; otherwise they are STOPPED.
-            timeout: seconds to wait for the end of the thread.
+            finish: Whether to finish submitted requests first; otherwise they end as STOPPED.
+            timeout: Seconds to wait for the end of the thread.
 
         Returns:
             Whether the thread has ended.
@@ -199,7 +200,7 @@ class Engine:
             self._end_all()
 
     def _wait_for_work(self) -> bool:
-        """Wait until there is something to do, and return whether to go on."""
+        """Wait until there is work, and return whether to continue."""
         with self._changed:
             while not self._queue.waiting and not self._batch.members and self._stopping is None:
                 self._changed.wait()
@@ -207,7 +208,7 @@ class Engine:
             return self._stopping is None or (self._stopping and bool(unfinished))
 
     def _turn(self) -> None:
-        """Admit requests for which there is room, decode the next token of all, and report who ended."""
+        """Admit requests for which there is room, decode the next token of all, and report ended requests."""
         now, batch = self._clock(), self._batch
         with self._changed:
             wanted = min(self._together, len(self._queue.waiting))
@@ -226,7 +227,7 @@ class Engine:
         self._report(turn.ended)
 
     def _measure(self, began: float, chosen: list[Request], turn: Turn) -> None:
-        """Record a turn in the counts and in the latency estimate."""
+        """Record a turn in the counters and in the latency estimate."""
         now, counts = self._clock(), self.counts
         for request in chosen:
             counts.queue_seconds.observe(began - request.submitted_at)
@@ -248,7 +249,7 @@ class Engine:
             )
 
     def _end_all(self) -> None:
-        """End all requests, as nothing decodes them any more."""
+        """End all requests, because the thread stops."""
         with self._changed:
             self._stopping = False
             waiting = self._queue.clear()

@@ -1,4 +1,4 @@
-"""Priorities of threads that share a core."""
+"""Scheduling priorities of threads that share a core."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ LOWEST = 19
 
 
 def give_way(by: int) -> None:
-    """Raise the nice value of the current thread, where threads have their own.
+    """Raise the nice value of the current thread, on systems where threads have their own.
 
     Args:
         by: The increment.

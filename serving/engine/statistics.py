@@ -1,4 +1,4 @@
-"""Histograms that are cheap enough for the engine's thread, and are read from any other."""
+"""Histograms that are fast enough for the engine's thread, and can be read from any other thread."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from itertools import accumulate
 
 
 class Histogram:
-    """A histogram. One thread observes; any thread reads.
+    """Histogram with one observing thread and any number of reading threads.
 
     Args:
         bounds: Upper bounds of all buckets but the last one, which has none.
@@ -23,5 +23,5 @@ class Histogram:
         self.sum += value
 
     def cumulative(self) -> list[int]:
-        """Return for each bound the number of values up to it, and last the number of all."""
+        """Return for each bound the number of values up to it, then the number of all values."""
         return list(accumulate(self._counts))

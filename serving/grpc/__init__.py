@@ -1,1 +1,1 @@
-"""The service over gRPC."""
+"""The gRPC protocol of the service."""

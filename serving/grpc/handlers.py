@@ -1,4 +1,4 @@
-"""The RPCs as gRPC calls them: bytes in, a method of the service, every error as a status."""
+"""Handlers of the RPCs: parse bytes, call a method of the service, convert every error to a status."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -27,11 +27,12 @@ _CODES = {code.value[0]: code for code in grpc.StatusCode}
 def handlers(service: TranslationService, gate: Gate) -> grpc.GenericRpcHandler:
     """Return the handlers of all RPCs.
 
-    They parse the messages: gRPC itself would report a damaged one as UNKNOWN, with Python's own words.
+    They parse the messages themselves, because gRPC reports a damaged message as UNKNOWN, with Python's error
+    text.
 
     Args:
-        service: What answers.
-        gate: What every call passes before.
+        service: The service.
+        gate: The gate that every call passes first.
     """
 
     def one(name: str, kind: type[Request], method: Method[Request, Awaitable[Message]]) -> Any:
@@ -77,22 +78,22 @@ def _bytes(message: Message) -> bytes:
 async def _write(context: Context, message: Message) -> None:
     try:
         await context.write(message)
-    except grpc.aio.InternalError as error:  # the caller has gone while it did not read
+    except grpc.aio.InternalError as error:  # the caller left without reading
         raise asyncio.CancelledError from error
 
 
 async def abort(context: Context, refused: Refusal) -> Any:
-    """End the call with this status."""
+    """End a call with the status of a refusal."""
     details = (("grpc-status-details-bin", _details(refused)),)
     await context.abort(_CODES[refused.code], refused.message, details)
 
 
 def _details(refused: Refusal) -> bytes:
-    if refused.retry_after is None:  # it may quote the caller, and is not kept
+    if refused.retry_after is None:  # not cached: its text may quote the request
         return refused.status().SerializeToString()
     return _cached_details(refused)
 
 
-@lru_cache  # an overloaded server sends the same refusal again and again
+@lru_cache  # an overloaded server sends the same refusal many times
 def _cached_details(refused: Refusal) -> bytes:
     return refused.status().SerializeToString()

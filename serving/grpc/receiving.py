@@ -1,4 +1,4 @@
-"""How gRPC messages are read: under the bounds of the intake, whatever the method."""
+"""Reading of gRPC messages within the limits of the intake, for every method."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -12,14 +12,14 @@ from serving.errors import Refusal, RefusedError, refusal
 from serving.grpc.handlers import abort
 
 Parse = Callable[[bytes], Any]
-Handler = Any  # grpc.RpcMethodHandler: the stubs have no attributes of it
+Handler = Any  # grpc.RpcMethodHandler, whose attributes the stubs lack
 
 
 class Receiving(grpc.aio.ServerInterceptor):
-    """Turns each method into one that reads its own messages.
+    """Interceptor that makes each method read its own messages.
 
-    gRPC itself reads the message of a unary method before it calls the method, with a bound neither on the
-    number of such messages nor on the time that they take. It would answer a damaged one with UNKNOWN.
+    gRPC itself reads the message of a unary method before it calls the method, without a limit of the number
+    of such messages or of their time. It would answer a damaged one with UNKNOWN.
     """
 
     def __init__(self, intake: Intake) -> None:
@@ -31,7 +31,7 @@ class Receiving(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler:
-        """Return the bounded form of the method, or None where there is no such method."""
+        """Return the limited form of the method, or None if there is no such method."""
         handler = await continuation(handler_call_details)
         if handler is not None and handler not in self._bounded:
             self._bounded[handler] = self._bound(handler)

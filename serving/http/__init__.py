@@ -1,1 +1,1 @@
-"""The same service over HTTP, as LibreTranslate's clients call it and more; health and metrics beside it."""
+"""The HTTP protocol of the service, compatible with LibreTranslate's clients, with health and metrics."""

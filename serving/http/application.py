@@ -10,12 +10,12 @@ from serving.http.static_page import page_files, page_routes
 
 
 def application(parts: ServerParts, hosts: Hosts, accepts: Accepts | None = None) -> web.Application:
-    """Return the application.
+    """Create the application.
 
     Args:
-        parts: What the routes use of the server.
+        parts: Parts of the server that the routes use.
         hosts: Accepted Host headers.
-        accepts: Whether Authorization headers are valid; None needs no token.
+        accepts: Returns whether Authorization headers are valid; None for no token.
     """
     files = page_files()
     middlewares: list[Middleware] = [report_errors, check_host(hosts), check_origin]

@@ -1,7 +1,7 @@
-"""The names of a server that a Host header may have: a defence against DNS rebinding.
+"""Accepted host names, as a defence against DNS rebinding.
 
 A page of another site can point its own name at this machine. The browser then sends that name as Host, and
-takes the answers for the page's own.
+treats the answers as those of the page's own site.
 """
 
 import re
@@ -16,12 +16,12 @@ _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(:[0-9]*)?")
 
 @dataclass(frozen=True)
 class Hosts:
-    """Accepts the Host headers of requests.
+    """Check of the Host headers of requests.
 
     Args:
-        address: Where the server listens. On loopback only loopback names are accepted, elsewhere all names
-            unless some are given.
-        names: Further names that are accepted.
+        address: Address at which the server listens. On loopback only loopback names are accepted, elsewhere
+            all names unless `names` are given.
+        names: Additional accepted names.
     """
 
     address: str
@@ -30,8 +30,8 @@ class Hosts:
     def accepts(self, header: str | None) -> bool:
         """Return whether a Host header has a name of the server, with any port.
 
-        An address cannot be pointed elsewhere, as a name can: away from loopback every address is accepted,
-        as the health checks of Kubernetes send it.
+        An address cannot be pointed elsewhere, as a name can. So on other interfaces than loopback every
+        address is accepted, because the health checks of Kubernetes send it.
         """
         local = is_loopback(self.address)
         match = _HOST.fullmatch(header or "")

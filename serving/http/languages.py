@@ -1,4 +1,4 @@
-"""Which languages there are, what they are called, and which model translates between two of them."""
+"""Languages of the server, their English names, and the choice of a model between two of them."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -11,14 +11,14 @@ from serving.registry.served_version import ServedVersion
 
 @cache
 def _names() -> Mapping[str, str]:
-    """Return the English names of languages by code. Reading them takes tens of milliseconds."""
+    """Return the English names of languages by code. Loading them takes tens of milliseconds."""
     from babel import Locale  # noqa: PLC0415
 
     return Locale("en").languages
 
 
 def languages(models: Registry) -> list[dict[str, Any]]:
-    """As LibreTranslate lists them; a model of which nobody has said its languages is in none."""
+    """List the languages as LibreTranslate does; models whose languages are unknown are omitted."""
     targets: dict[str, set[str]] = {}
     for model in models.defaults.values():
         for source, target in _pairs(model):
@@ -31,18 +31,18 @@ def languages(models: Registry) -> list[dict[str, Any]]:
 
 
 def choose(models: Registry, source: str, target: str, name: str, version: int) -> ServedVersion:
-    """Return the version of the named model, or of the only one between two languages.
+    """Return the version of the named model, or of the only model between two languages.
 
     Args:
-        models: What serves.
-        source: Code of a language; empty is any.
-        target: Code of a language; empty is any.
-        name: Of the model; empty is any.
-        version: Its number; 0 is the default of each model.
+        models: The served models.
+        source: Code of the source language; "" for any.
+        target: Code of the target language; "" for any.
+        name: Name of the model; "" for any.
+        version: Number of the version; 0 for the default of each model.
 
     Raises:
-        InvalidError: No version, or several, translate between the languages.
-        UnknownModelError: There is no such model or version.
+        InvalidError: If no version, or several, translate between the languages.
+        UnknownModelError: If there is no such model or version.
     """
     there = [models.find(name, version)] if name else _numbered(models, version)
     found = [model for model in there if _translates(model, source, target)]
@@ -56,14 +56,16 @@ def choose(models: Registry, source: str, target: str, name: str, version: int) 
         )
     sources = sorted({model.tokenizer.source_lang for model in found})
     if not source and len(sources) > 1:
-        raise InvalidError("source", f"it is not found out here, say which: {', '.join(sources)}")
+        raise InvalidError("source", f"source is not detected; name one of {', '.join(sources)}")
     if len(found) > 1:
-        raise InvalidError("model", f"there are several, name one: {', '.join(each.name for each in found)}")
+        raise InvalidError(
+            "model", f"several models match; name one of {', '.join(each.name for each in found)}"
+        )
     return found[0] if name else models.find(found[0].name, version)
 
 
 def _numbered(models: Registry, version: int) -> list[ServedVersion]:
-    """Return the versions of this number; if there is none, the defaults, to name one in the refusal."""
+    """Return the versions with this number; if there is none, the defaults, for the text of the refusal."""
     return [model for model in models.serving if model.version == version] or models.available()
 
 

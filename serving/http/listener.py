@@ -1,4 +1,4 @@
-"""The listener of the HTTP side: its connections, and its shutdown."""
+"""Listener of the HTTP protocol: its connections, and its shutdown."""
 
 import asyncio
 import logging
@@ -20,18 +20,20 @@ _logger = logging.getLogger(__name__)
 
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
-CLOSING = 1.0  # seconds in which answers are still sent
-WINDOW = 2**14  # bytes of a body that are received before it is read
-BACKLOG = 32  # connections that are accepted at once; descriptors.RESERVE has room for them
+CLOSING = 1.0  # seconds for sending answers at the shutdown
+WINDOW = 2**14  # bytes of a body that are buffered before it is read
+BACKLOG = 32  # connections accepted at once; descriptors.RESERVE is large enough for them
 IDLE = 75.0  # seconds after which a connection without a request is closed
 
 
 class Site:
-    """A listener for an application. `start`, `leave`, `refuse`, `stop`: in this order, in one event loop.
+    """Listener for an application, used from one event loop.
+
+    Call `start`, `leave`, `refuse` and `stop` in this order.
 
     Args:
         application: The application.
-        max_connections: Open connections, at most.
+        max_connections: Largest number of open connections.
     """
 
     def __init__(self, application: web.Application, max_connections: int) -> None:
@@ -42,18 +44,18 @@ class Site:
         self._listening: asyncio.Server | None = None
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
-        """Listen.
+        """Listen for connections.
 
         Args:
-            host: The address.
-            port: 0 is one that is free.
-            tls: The context of encrypted connections; None is no encryption.
+            host: Address.
+            port: Port; 0 for a free one.
+            tls: Context of encrypted connections; None for no encryption.
 
         Returns:
             The port.
 
         Raises:
-            OSError: The address cannot be used.
+            OSError: If the address cannot be used.
         """
         await self._runner.setup()
         loop = asyncio.get_running_loop()
@@ -81,10 +83,10 @@ class Site:
         self._leaving = True
 
     async def refuse(self, patience: float) -> None:
-        """Accept the connections that the kernel holds already, so that they are answered, and no more.
+        """Accept the connections that wait in the kernel, so that they are answered, and no more.
 
         Args:
-            patience: Seconds for that, as others may come all the time.
+            patience: Largest number of seconds for that, because new ones may arrive all the time.
         """
         if self._listening is None:
             return
@@ -97,11 +99,11 @@ class Site:
                     await asyncio.sleep(0)  # asyncio accepts them
         for socket in self._listening.sockets:
             asyncio.get_running_loop().remove_reader(socket)
-        await asyncio.sleep(0)  # asyncio makes the transports of those that it has accepted
+        await asyncio.sleep(0)  # lets asyncio create the transports of accepted connections
         self._listening.close()
 
     async def stop(self) -> None:
-        """Close all connections; answers that are being sent have CLOSING seconds."""
+        """Close all connections; answers in progress have CLOSING seconds."""
         await self.refuse(0)
         await self._runner.cleanup()
 
@@ -112,11 +114,11 @@ class Site:
 
 
 def _strict(handle: Handle) -> Handle:
-    """Refuse what the parser accepts and HTTP/1.1 does not; the refusal repeats nothing of the request."""
+    """Refuse what the parser accepts but HTTP/1.1 does not; the refusal does not quote the request."""
 
     async def checked(request: web.BaseRequest) -> web.StreamResponse:
         if request._version not in (HttpVersion10, HttpVersion11):
-            request._version = HttpVersion11  # that of the answer
+            request._version = HttpVersion11  # version of the answer
             return _refused(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "the HTTP version must be 1.1 or 1.0")
         if request.version == HttpVersion10 and "Transfer-Encoding" in request.headers:
             return _refused(HTTPStatus.BAD_REQUEST, "Transfer-Encoding needs HTTP/1.1")
@@ -135,11 +137,11 @@ def _refused(status: int, message: str) -> web.Response:
 
 
 class _Connections:
-    """The open connections of a site, a bounded number: a new one replaces the longest idle one."""
+    """Open connections of a site up to a limit: a new one replaces the connection that was idle longest."""
 
     def __init__(self, max_connections: int) -> None:
         self._max = max_connections
-        self._open: dict[_Connection, None] = {}  # those that were used last are last
+        self._open: dict[_Connection, None] = {}  # in the order of their last use
         self._full = False
 
     def add(self, connection: "_Connection") -> bool:
@@ -155,13 +157,13 @@ class _Connections:
         return True
 
     def remove(self, connection: "_Connection") -> None:
-        """Remove a connection that is closed, or about to be."""
+        """Remove a connection that is closed, or will be."""
         self._open.pop(connection, None)
         if len(self._open) < self._max // 2:
             self._full = False
 
     def used(self, connection: "_Connection") -> None:
-        """Move a connection behind the others."""
+        """Move a connection to the end."""
         if connection in self._open:
             del self._open[connection]
             self._open[connection] = None
@@ -177,13 +179,13 @@ class _Connections:
 
 
 class _Connection(web.RequestHandler):
-    """A connection that answers malformed HTTP as all other errors, and does not log it."""
+    """Connection that answers malformed HTTP with JSON, like all other errors, and does not log it."""
 
     __slots__ = ("_connections", "busy")
 
     def __init__(self, connections: _Connections, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        # one request after the other is parsed: malformed bytes behind a request take nothing of its answer
+        # parse one request at a time: malformed bytes after a request must not affect its answer
         self._max_msg_queue_size, self._msg_queue_resume_size = 1, 0
         self._parser = HttpRequestParser(
             self, self._loop, WINDOW, max_line_size=self.max_line_size, max_field_size=self.max_field_size,
@@ -204,7 +206,7 @@ class _Connection(web.RequestHandler):
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Answer a request inside: meanwhile the connection is not idle."""
+        """Mark the connection as busy while a request is answered inside."""
         self.busy = True
         try:
             yield

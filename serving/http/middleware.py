@@ -1,4 +1,4 @@
-"""Headers and errors of every answer, and the checks before each request: host, origin, token."""
+"""Headers and errors of all answers, and the checks before each request: host, origin, token."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ from serving.http.hosts import Hosts
 
 _logger = logging.getLogger(__name__)
 
-Accepts = Callable[..., bool]  # of the values of all Authorization headers
+Accepts = Callable[..., bool]  # takes the values of all Authorization headers
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 HEADERS = {
@@ -70,7 +70,7 @@ async def add_headers(request: web.BaseRequest, response: web.StreamResponse) ->
 
 @web.middleware
 async def report_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer every error as JSON. An unexpected one is 500; its details are in the log only."""
+    """Answer every error as JSON. An unexpected one is 500; its details are only in the log."""
     try:
         return await handler(request)
     except RefusedError as error:
@@ -91,7 +91,7 @@ async def report_errors(request: web.Request, handler: Handler) -> web.StreamRes
 
 @web.middleware
 async def check_origin(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse what a page of another origin posts."""
+    """Refuse a POST from a page of another origin."""
     origin = request.headers.get("Origin")
     if request.method == "POST" and origin is not None and _host(origin) != request.host.lower():
         return failed(HTTPStatus.FORBIDDEN, "the Origin of a POST must be this server")
@@ -106,7 +106,7 @@ def _host(origin: str) -> str | None:
 
 
 def check_host(hosts: Hosts) -> Middleware:
-    """Return a middleware that refuses requests whose Host is not the server's; the health is open to all."""
+    """Return a middleware that refuses requests for another Host, except those of the health."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -122,8 +122,8 @@ def check_token(accepts: Accepts, page: Collection[str]) -> Middleware:
     """Return a middleware that refuses requests without a valid token.
 
     Args:
-        accepts: Whether the Authorization headers of a request are valid.
-        page: Paths of the page, which need no token: the page sends one with its own requests.
+        accepts: Returns whether the Authorization headers of a request are valid.
+        page: Paths of the page, which need no token: the page sends the token with its own requests.
     """
     open_to_all = OPEN_PATHS.union(page)
 

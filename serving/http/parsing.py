@@ -1,4 +1,4 @@
-"""Bodies of requests, bounded in size and time: JSON or, for LibreTranslate's clients, a form."""
+"""Parsing of request bodies within limits of size and time: JSON or, for LibreTranslate's clients, a form."""
 
 import asyncio
 import re
@@ -15,9 +15,9 @@ from serving.api.intake import Intake
 from serving.errors import InvalidError, RefusedError
 from serving.limits import Limits, check_name
 
-MAX_BYTES = 2**20  # of a body: the parser holds the interpreter, and needs at most 15 ms for so many
-MAX_FORM_BYTES = 2**18  # the same of a form, whose parser is slower
-LARGE_FORM = 2**16  # bytes: to read so many takes less than a few milliseconds
+MAX_BYTES = 2**20  # of a JSON body, which the parser needs at most 15 ms for, without releasing the GIL
+MAX_FORM_BYTES = 2**18  # of a form, whose parser is slower
+LARGE_FORM = 2**16  # bytes of a form that are parsed within a few milliseconds
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 SEARCH = ("beam", "alternatives", "length_penalty", "prefix", "no_repeat_ngram")
 FIELDS = ("q", "source", "target", "format", "model", "version", *SEARCH)
@@ -41,11 +41,10 @@ class TextRequest:
     Attributes:
         texts: The texts.
         several: Whether they came as a list.
-        source: Language code; empty is any.
-        target: Language code; empty is any.
-        model: Name; empty is any.
-        version: Number; 0 is the default.
-        search: Fields of wire.Options that choose the search.
+        source: Code of the source language; "" for any.
+        target: Code of the target language; "" for any.
+        model: Name of the model; "" for any.
+        version: Number of the version; 0 for the default.
     """
 
     texts: list[str]
@@ -61,7 +60,7 @@ class TextRequest:
         """The only text.
 
         Raises:
-            InvalidError: The texts came as a list.
+            InvalidError: If the texts came as a list.
         """
         if self.several:
             raise InvalidError("q", "q must be a string here; got a list")
@@ -69,7 +68,7 @@ class TextRequest:
 
 
 class _Fields(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields of a body. JSON is checked while it is parsed, so that the first wrong value ends it."""
+    """Fields of a body. JSON is checked while it is parsed, so parsing ends at the first wrong value."""
 
     q: str | list[str] | msgspec.UnsetType = msgspec.UNSET
     source: str = ""
@@ -90,16 +89,16 @@ _WRONG_FIELD = re.compile(r"`\$\.(\w+)")  # in the decoder's message
 
 
 async def read_body(request: web.Request, kinds: tuple[str, ...], intake: Intake) -> bytes:
-    """Read all of a body, under the bounds of the intake.
+    """Read a body within the limits of the intake.
 
     Args:
         request: The request.
         kinds: Allowed content types.
-        intake: Bounds what arrives at the same time.
+        intake: Limits of the bodies that arrive at the same time.
 
     Raises:
-        web.HTTPException: The body has another type, is compressed, too large or too slow.
-        RefusedError: Too many messages arrive.
+        web.HTTPException: If the body has another type, or is compressed, too large or too slow.
+        RefusedError: If too many messages arrive.
     """
     if request.content_type not in kinds:
         raise web.HTTPUnsupportedMediaType(text=f"Content-Type must be {' or '.join(kinds)}")
@@ -130,11 +129,11 @@ async def parse(content: bytes, kind: str, limits: Limits) -> TextRequest:
         limits: Limits of a request.
 
     Raises:
-        InvalidError: The body is malformed, or a field is missing or invalid.
+        InvalidError: If the body is malformed, or a field is missing or invalid.
     """
     if kind == JSON or len(content) <= LARGE_FORM:
         return _parse(content, kind, limits)
-    return await asyncio.to_thread(_parse, content, kind, limits)  # other requests go on meanwhile
+    return await asyncio.to_thread(_parse, content, kind, limits)  # does not block other requests
 
 
 def _parse(content: bytes, kind: str, limits: Limits) -> TextRequest:
@@ -212,5 +211,5 @@ def _number(name: str, value: object, maximum: int) -> int:
 
 
 def _unexpected(name: str) -> InvalidError:
-    """Return the error of a field of another type."""
+    """Return the error of a field with a wrong type."""
     return InvalidError(name, f"{name} must be {EXPECTED.get(name, 'a string')}")

@@ -23,21 +23,21 @@ from serving.limits import Limits
 from serving.observability.metrics import CONTENT_TYPE, Metrics
 from serving.v1 import translation_pb2 as wire
 
-SECONDS = 60.0  # that a request may take once its body is there
+SECONDS = 60.0  # time limit of a request after its body has arrived
 OPENAPI = (Path(__file__).parent / "openapi.json").read_text("utf-8")
 
 
 @dataclass(frozen=True)
 class ServerParts:
-    """The parts of the server that the routes use.
+    """Parts of the server that the routes use.
 
     Attributes:
-        service: What answers.
-        gate: What every call passes before.
-        metrics: What /metrics returns.
+        service: The service.
+        gate: The gate that every call passes first.
+        metrics: The metrics for /metrics.
         limits: Limits of a request.
-        intake: Bounds the bodies that arrive at the same time.
-        healthy: Whether the server is healthy.
+        intake: Limits of the bodies that arrive at the same time.
+        healthy: Returns whether the server is healthy.
     """
 
     service: TranslationService
@@ -49,7 +49,7 @@ class ServerParts:
 
 
 class Routes:
-    """Requests pass the gate. Health, metrics and openapi.json do not, since they must not wait."""
+    """Handlers of the routes. Health, metrics and openapi.json skip the gate: they must not wait."""
 
     def __init__(self, parts: ServerParts) -> None:
         self._server = parts

@@ -1,4 +1,4 @@
-"""Messages of the service as JSON."""
+"""Conversion of the service's messages to JSON."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,11 +11,11 @@ from serving.v1 import translation_pb2 as wire
 
 FINISH_REASONS = {wire.FINISH_REASON_STOP: "stop", wire.FINISH_REASON_LENGTH: "length"}
 STATES = {wire.STATE_SERVING: "serving", wire.STATE_UNAVAILABLE: "unavailable"}
-SLICE = 4096  # numbers that are written at a time: others have their turn between
+SLICE = 4096  # numbers that are written at a time, so that other threads can run in between
 
 
 def several(found: Sequence[wire.Translation], options: wire.Options) -> dict[str, Any]:
-    """A list of texts."""
+    """Return the JSON of a list of translations."""
     content = {
         "translatedText": [each.text for each in found],
         "model": options.model,
@@ -27,7 +27,7 @@ def several(found: Sequence[wire.Translation], options: wire.Options) -> dict[st
 
 
 def translated(found: wire.Translation) -> dict[str, Any]:
-    """One text."""
+    """Return the JSON of one translation."""
     content = {"translatedText": found.text, "model": found.model, "version": found.version}
     if found.alternatives:
         content["alternatives"] = _alternatives(found)
@@ -39,18 +39,21 @@ def _alternatives(found: wire.Translation) -> list[str]:
 
 
 def done(found: wire.Translation) -> dict[str, Any]:
-    """The end of a stream."""
+    """Return the JSON of the last event of a stream."""
     return {**translated(found), "finishReason": FINISH_REASONS[found.finish_reason]}
 
 
 def attended(found: wire.AttendResponse) -> str:
-    """All the weights, to six digits. May be megabytes: not for the event loop."""
+    """Return the JSON of all attention weights, with six digits.
+
+    It may have megabytes, so it must not run in the event loop.
+    """
     head = json.dumps(translated(found.translation), ensure_ascii=False)
     return f'{head[:-1]}, "parts": [{", ".join(map(_part, found.parts))}]}}'
 
 
 def models(found: wire.ListModelsResponse, there: Registry) -> dict[str, Any]:
-    """With what a version was trained on, and sentences to try it with."""
+    """Return the JSON of all models, with corpus and example sentences of each version."""
     cards = {(each.name, each.version): (each.corpus, list(each.examples)) for each in there.serving}
     return {
         "models": [

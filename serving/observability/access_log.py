@@ -1,4 +1,4 @@
-"""A line of the log for each call that is over: which version answered, how, and how long it took."""
+"""Access log: a line for each call that is over, with version, status and time."""
 
 import logging
 from typing import Any

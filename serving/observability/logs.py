@@ -1,4 +1,4 @@
-"""Formats of the server's log: text for people, or a JSON object a line for machines."""
+"""Formats of the server's log: text for people, or one JSON object per line for machines."""
 
 import json
 import logging
@@ -12,17 +12,19 @@ TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class Text(logging.Formatter):
-    """A format for people: a record is one line, and an exception is indented below it."""
+    """Text format: a record is one line, and an exception is indented below it."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
+        """Return the line of a record, without control characters."""
         return visible_line(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
+        """Return an exception as indented lines."""
         return "\n".join(f"  {visible_line(line)}" for line in super().formatException(ei).splitlines())
 
 
 class JsonFormatter(logging.Formatter):
-    """A format for machines: JSON, with the `facts` of a record as keys."""
+    """JSON format, with the `facts` of a record as keys."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""
@@ -39,7 +41,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class WithoutMetadata(logging.Filter):
-    """Drops gRPC's record of metadata that is not ASCII: it has the metadata in it, a token perhaps."""
+    """Filter for gRPC's record of metadata that is not ASCII, which may contain a token."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the record is logged."""
@@ -51,7 +53,7 @@ def configure(kind: str, level: str | None) -> None:
 
     Args:
         kind: "text" or "json".
-        level: Lowest level; None is the default of the kind.
+        level: Lowest level; None for the default of the kind.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if kind == "json" else Text(TEXT))

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: requests are counted as they end, engines are read when metrics are requested."""
+"""Metrics for Prometheus: requests are counted when they end; engines are read when metrics are requested."""
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial
@@ -19,11 +19,11 @@ from serving.registry.served_version import ServedVersion
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
-#: Histograms that each engine observes, by their names in its counts.
+#: Histograms of each engine, by their names in its counts.
 SECONDS_OF_ENGINES = {
-    "queue_seconds": "What a sentence waited for its row.",
-    "first_token_seconds": "From when a sentence came until its first token was there.",
-    "step_seconds": "A step, with the reading of the sentences that came before it.",
+    "queue_seconds": "Time that a sentence waited for its row.",
+    "first_token_seconds": "Time from the arrival of a sentence to its first token.",
+    "step_seconds": "Duration of a step, with the encoding of sentences before it.",
 }
 
 Value = Callable[[ServedVersion], float | statistics.Histogram]
@@ -32,7 +32,7 @@ _VERSION = ("model", "version")
 
 
 class Metrics:
-    """The metrics of one server.
+    """Metrics of one server.
 
     Args:
         models: Returns the models of the server.
@@ -48,7 +48,7 @@ class Metrics:
         )
         seconds = Histogram(
             "translation_request_seconds",
-            "From when a request came until it was answered or refused.",
+            "Time from the arrival of a request to its answer or refusal.",
             ("method", "protocol"),
             buckets=SECONDS,
             registry=self._registry,
@@ -77,7 +77,7 @@ class Metrics:
 
 
 class _Versions(Collector):
-    """Collects the current state of every version."""
+    """Collector of the current state of every version."""
 
     def __init__(self, models: Callable[[], Registry]) -> None:
         self._models = models
@@ -92,8 +92,8 @@ class _Versions(Collector):
         def is_default(model: ServedVersion) -> float:
             return float(models.defaults[model.name] is model)
 
-        yield gauge("version_serving", "1: it answers; 0: its engine has failed.", _alive)
-        yield gauge("version_default", "1: it answers who names no version.", is_default)
+        yield gauge("version_serving", "1: the version answers; 0: its engine has failed.", _alive)
+        yield gauge("version_default", "1: the version is the default of its model.", is_default)
         refused = GaugeMetricFamily("translation_version_refused", "1: it is not served.", labels=_VERSION)
         for name, versions in listed(models):
             for number, version in versions:
@@ -104,14 +104,14 @@ class _Versions(Collector):
         yield gauge("rows", "Sentences being decoded.", lambda m: m.engine.running)
         yield gauge("slots", "Sentences that can be decoded together.", lambda m: m.engine.slots)
         yield count("steps", "Steps of the decoder.", lambda m: m.engine.counts.steps)
-        yield count("tokens", "Tokens that were said.", lambda m: m.engine.counts.tokens)
+        yield count("tokens", "Decoded tokens.", lambda m: m.engine.counts.tokens)
         yield _ends(serving)
         for name, meaning in SECONDS_OF_ENGINES.items():
             yield histogram(name, meaning, attrgetter(f"engine.counts.{name}"))
 
 
 def _family(kind: Any, serving: list[ServedVersion], name: str, meaning: str, value: Value) -> Any:
-    """Return the metric of this name with a value of each version."""
+    """Return the metric of this name, with a value for each version."""
     family = kind(f"translation_{name}", meaning, labels=_VERSION)
     for model in serving:
         family.add_metric(_labels(model), **_sample(value(model)))
@@ -119,7 +119,7 @@ def _family(kind: Any, serving: list[ServedVersion], name: str, meaning: str, va
 
 
 def _sample(value: float | statistics.Histogram) -> dict[str, Any]:
-    """Return a value as add_metric takes it."""
+    """Return a value as arguments of add_metric."""
     if not isinstance(value, statistics.Histogram):
         return {"value": value}
     bounds = [*(str(bound) for bound in value.bounds), "+Inf"]

@@ -1,4 +1,7 @@
-"""OpenTelemetry: a span of each call, configured by its own environment variables, loaded only then."""
+"""OpenTelemetry traces: a span for each call, configured by that library's environment variables.
+
+The library is loaded only if they configure traces.
+"""
 
 import os
 import time
@@ -16,20 +19,20 @@ ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
 EXPORTER = "OTEL_TRACES_EXPORTER"
 NEEDED = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.grpc")
-SERVICE_NAME = "keras-transformer"  # unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES has another
+SERVICE_NAME = "keras-transformer"  # default if OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES set none
 
 _OWN_FAULTS = (Code.UNKNOWN, Code.DEADLINE_EXCEEDED, Code.INTERNAL, Code.UNAVAILABLE)
 
 
 class TracesError(ValueError):
-    """Traces are configured, and cannot be sent."""
+    """Error of traces that are configured but cannot be sent."""
 
 
 class Traces:
-    """Records spans of calls that are over; a thread of the library sends them.
+    """Recorder of a span for each call that is over; a thread of the library sends them.
 
     Args:
-        provider: The provider of the tracer.
+        provider: Provider of the tracer.
     """
 
     def __init__(self, provider: "TracerProvider") -> None:
@@ -42,7 +45,7 @@ class Traces:
         self._callers = TraceContextTextMapPropagator()
 
     def record(self, call: CallContext) -> None:
-        """Record a span of the call, in its caller's trace if the call names one; never the text."""
+        """Record a span of the call, in its caller's trace if it has one, without the text."""
         from opentelemetry.context import Context  # noqa: PLC0415
         from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415
 
@@ -82,10 +85,10 @@ class Traces:
 
 
 def traces() -> Traces | None:
-    """Return traces if the environment configures them.
+    """Return traces if the environment configures them, or None.
 
     Raises:
-        TracesError: They cannot be sent.
+        TracesError: If they cannot be sent.
     """
     if not _configured():
         return None

@@ -1,1 +1,1 @@
-"""The models and versions of a server: finding, loading, and reloading them."""
+"""Models and versions of a server: discovery, loading, and reloading."""

@@ -1,4 +1,4 @@
-"""Versions on the disk: NAME/VERSION directories, the pins beside them, and how they are opened."""
+"""Discovery of versions on the disk: NAME/VERSION directories, pins beside them, and opening of versions."""
 
 import errno
 import logging
@@ -29,15 +29,15 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 class VersionLocation:
-    """A version on the disk.
+    """Version on the disk.
 
     Args:
-        path: Its directory. It may lead through links: once they lead elsewhere, the version has changed.
+        path: Its directory. If it is a link, the version has changed when the link leads elsewhere.
         name: Name of the model.
         version: Number of the version.
 
     Attributes:
-        stamp: Changes with the files.
+        stamp: Value that changes with the files.
     """
 
     def __init__(self, path: Path, name: str, version: int) -> None:
@@ -48,12 +48,12 @@ class VersionLocation:
 
 
 class Scan(NamedTuple):
-    """The content of a root directory.
+    """Content of a root directory.
 
     Attributes:
-        versions: The versions, by name and number.
-        pins: The content of the pin files, which may be anything.
-        problems: What is ignored, and why.
+        versions: Versions by name and number.
+        pins: Content of the pin files, which may be anything.
+        problems: Entries that are ignored, with the reasons.
     """
 
     versions: list[VersionLocation]
@@ -62,14 +62,14 @@ class Scan(NamedTuple):
 
 
 class TemporaryRefusal(str):
-    """The reason of a refusal that may pass by itself, so that the version is tried again later."""
+    """Reason of a refusal that may disappear by itself, so the version is tried again later."""
 
 
 def scan(root: Path) -> Scan:
-    """Return the NAME/VERSION directories of a root, or the version that the root is itself.
+    """Return the NAME/VERSION directories of a root, or the version that the root itself is.
 
     Raises:
-        OSError: The root cannot be read.
+        OSError: If the root cannot be read.
     """
     if looks_exported(root):
         only = _alone(root.resolve())
@@ -97,10 +97,10 @@ def scan(root: Path) -> Scan:
 
 
 def find_versions(root: Path) -> list[VersionLocation]:
-    """Return the versions that a server can start with.
+    """Return the versions with which a server can start.
 
     Raises:
-        ModelError: There is none.
+        ModelError: If there is none.
     """
     result = scan(root) if root.is_dir() else Scan([], {}, [])
     if not result.versions:
@@ -113,21 +113,21 @@ def find_versions(root: Path) -> list[VersionLocation]:
 
 
 def open_checked(location: VersionLocation, settings: EngineSettings) -> ServedVersion | str:
-    """Open a version that passes its trial, up to the start of its engine.
+    """Open a version that passes its trial; its engine is not started.
 
     Args:
         location: The version.
-        settings: How it is decoded, and the limits of its trial.
+        settings: Settings of its engine, and limits of its trial.
 
     Returns:
-        The model, or why the version is refused, in a line that everyone may read.
+        The version, or the reason of its refusal in one line that everyone may read.
     """
     try:
-        read_manifest(location.directory)  # a trial takes longer, and delays the versions behind it
+        read_manifest(location.directory)  # fast, while a trial delays the versions after it
         passed = try_version(location.directory, settings)
         version = open_version(location.directory)
         if version.manifest.digest != passed:
-            raise ModelError("it changed while it was opened; it is tried again once it stays the same")
+            raise ModelError("it changed while it was opened; it is tried again when it no longer changes")
         return load_model(location.name, location.version, version, settings)
     except (VersionError, ModelError, OSError) as error:
         why = reason(error, location.directory)
@@ -139,10 +139,10 @@ def open_checked(location: VersionLocation, settings: EngineSettings) -> ServedV
 
 
 def open_models(versions: Sequence[VersionLocation], settings: EngineSettings) -> Registry:
-    """Open versions and start their engines. Versions that are refused do not affect the others.
+    """Open versions and start their engines. A refused version does not affect the others.
 
     Raises:
-        ModelError: Every version was refused.
+        ModelError: If every version was refused.
     """
     models = Registry([])
     for location in versions:
@@ -161,7 +161,7 @@ def open_models(versions: Sequence[VersionLocation], settings: EngineSettings) -
 
 
 def is_number(name: str) -> bool:
-    """Return whether a directory of this name is a version."""
+    """Return whether this is the directory name of a version."""
     return _counts(name) and int(name) < NUMBERS
 
 
@@ -179,14 +179,14 @@ def _unprintable(name: str) -> str:
 
 
 def _alone(directory: Path) -> VersionLocation:
-    """Return a root that is a version: NAME/VERSION, or version 1 of any other name."""
+    """Return the version that a root is: NAME/VERSION, or version 1 of any other name."""
     if is_number(directory.name):
         return VersionLocation(directory, directory.parent.name, int(directory.name))
     return VersionLocation(directory, directory.name, 1)
 
 
 def _stamp(directory: Path) -> Stamp:
-    """Return what changes with the files; nothing for a directory with more files than a version has.
+    """Return a value that changes with the files; () for a directory with too many files for a version.
 
     Such a directory is opened, and refused, once.
     """
@@ -197,16 +197,16 @@ def _stamp(directory: Path) -> Stamp:
 
 
 def _files(directory: Path) -> Iterator[tuple[str, int, int, int]]:
-    """Yield every file with what distinguishes it from another in its place."""
+    """Yield path, inode, time and size of every file."""
     for entry in entries(directory):
-        with suppress(OSError):  # gone by now, or a link to nowhere
+        with suppress(OSError):  # removed meanwhile, or a broken link
             if not entry.is_dir():
                 status = entry.stat()
                 yield entry.path, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _pin(path: Path) -> str:
-    """Return the content of a pin file, or why it has none."""
+    """Return the content of a pin file, or the reason why it cannot be read."""
     try:
         with open_regular(path) as file:
             return file.read(PIN_BYTES).decode(errors="replace").strip()

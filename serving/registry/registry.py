@@ -1,4 +1,4 @@
-"""The models of a server: the versions that serve, those that were refused, and which are the defaults."""
+"""Registry of a server: the versions that serve, the refused ones, and the defaults."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ Key = tuple[str, int]
 
 @dataclass
 class Registry:
-    """The versions of a server, each with an engine of its own. Changed in the event loop alone.
+    """Versions of a server, each with its own engine. It may be changed in the event loop only.
 
     Attributes:
-        serving: The versions that new requests can find; changed by `add` and `remove`.
-        refused: Why the others are refused, by name and version.
-        pins: The version that should be the default of a name; changed by `pin`.
-        leaving: Versions that new requests do not find, and others still use.
-        defaults: The default version of each name that serves, in the order of the names.
+        serving: Versions that new requests can find; changed by `add` and `remove`.
+        refused: Reasons of refused versions, by name and version.
+        pins: Default version of each name, if it is set; changed by `pin`.
+        leaving: Versions that new requests cannot find, but others still use.
+        defaults: Default version of each served name, in the order of the names.
     """
 
     serving: list[ServedVersion]
@@ -42,13 +42,13 @@ class Registry:
         """Return a version that serves.
 
         Args:
-            name: Of the model; empty is the only one.
-            version: Its number; 0 is the default.
+            name: Name of the model; "" for the only one.
+            version: Number of the version; 0 for the default.
 
         Raises:
-            ClosedError: No model is served at the moment.
-            InvalidError: There are several models and no name, or the name is too long.
-            UnknownModelError: There is no such model or version.
+            ClosedError: If no model is served at the moment.
+            InvalidError: If there are several models and no name, or the name is too long.
+            UnknownModelError: If there is no such model or version.
         """
         model = self._index.get((name, version))
         if model is None:
@@ -59,17 +59,17 @@ class Registry:
         """Return the default version of each model.
 
         Raises:
-            ClosedError: No model is served at the moment.
+            ClosedError: If no model is served at the moment.
         """
         if not self.defaults:
             raise ClosedError("no model is served at the moment. Repeat the request later.")
         return list(self.defaults.values())
 
     def add(self, model: ServedVersion) -> ServedVersion | None:
-        """Let new requests find a version.
+        """Make a version visible to new requests.
 
         Returns:
-            The version of the same number that leaves for it, if there is one.
+            The version with the same number that it replaces, if there is one.
         """
         self.refused.pop((model.name, model.version), None)
         former = self.remove(model.name, model.version)
@@ -81,7 +81,7 @@ class Registry:
         """Hide a version from new requests.
 
         Returns:
-            The version, which leaves once the requests that use it are done.
+            The version, which is removed when no request uses it any more.
         """
         model = self._index.get((name, version))
         if model is not None:
@@ -91,17 +91,17 @@ class Registry:
         return model
 
     def pin(self, pins: Mapping[str, int]) -> None:
-        """Set which version should be the default of each name; without a pin it is the highest."""
+        """Set the default version of each name; without a pin it is the highest."""
         self.pins = pins
         self._update()
 
     def stop(self, timeout: float) -> None:
-        """Stop all engines without finishing; a step that takes longer than `timeout` is not waited for."""
+        """Stop all engines without finishing requests, and wait at most `timeout` seconds for each."""
         for model in [*self.serving, *self.leaving]:
             model.engine.stop(finish=False, timeout=timeout)
 
     def _update(self) -> None:
-        """Compute what `find` looks up: each version, the defaults as version 0, an only name as no name."""
+        """Compute the index of `find`: each version, the defaults as version 0, an only name as ""."""
         index = {(model.name, model.version): model for model in self.serving}
         self.defaults = {}
         for name, version in sorted(index):  # the highest is the last
@@ -112,7 +112,7 @@ class Registry:
         self._index = index
 
     def _refuse(self, name: str, version: int) -> NoReturn:
-        """Raise why a version is not found."""
+        """Raise the error of a version that is not found."""
         check_name("options.model", name, "the name of a model")
         models = self.available()
         names = ", ".join(self.defaults)
@@ -129,11 +129,11 @@ class Registry:
 
 
 def listed(models: Registry) -> Iterator[tuple[str, list[tuple[int, ServedVersion | str]]]]:
-    """Yield each name with its versions, from the lowest: the version, or why it is refused."""
+    """Yield each name with its versions in ascending order: the version, or the reason of its refusal."""
     every: dict[str, dict[int, ServedVersion | str]] = {}
     for (name, version), why in models.refused.items():
         every.setdefault(name, {})[version] = why
-    for model in models.serving:  # one that was changed on the disk, and refused, goes on as it was
+    for model in models.serving:  # a version that was changed on the disk and refused still serves
         every.setdefault(model.name, {})[model.version] = model
     for name, versions in sorted(every.items()):
         yield name, sorted(versions.items())

@@ -1,4 +1,4 @@
-"""Keeps the served versions equal to those on the disk, which are scanned every few seconds."""
+"""Reloader that keeps the served versions equal to those on the disk by scanning every few seconds."""
 
 import asyncio
 import logging
@@ -24,17 +24,17 @@ from serving.registry.served_version import EngineSettings, ServedVersion
 
 _logger = logging.getLogger(__name__)
 
-FIRST_RETRY, MAX_RETRY = 5.0, 600.0  # seconds to the next trial of a version whose trial was killed
+FIRST_RETRY, MAX_RETRY = 5.0, 600.0  # seconds to the next trial of a version after its trial was killed
 
 
 class Reloader:
-    """Opens versions that come or change, and removes those that go. Used from one event loop.
+    """Reloader of versions, which opens new and changed ones and removes deleted ones, in one event loop.
 
     Args:
-        root: The directory of the versions.
-        settings: How they are decoded.
-        models: What serves.
-        versions: What `models` was opened from.
+        root: Directory of the versions.
+        settings: Settings of their engines.
+        models: The registry.
+        versions: Versions from which the registry was opened.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Reloader:
 
     @contextmanager
     def watched(self, seconds: float) -> Iterator[None]:
-        """Update every so many seconds inside; 0 is never."""
+        """Update every so many seconds inside the context; 0 is never."""
         watching = asyncio.create_task(self._watch(seconds)) if seconds else None
         try:
             yield
@@ -62,13 +62,13 @@ class Reloader:
                 watching.cancel()
 
     async def pin(self) -> None:
-        """Read the pins, and set the defaults by them."""
+        """Read the pins, and set the defaults accordingly."""
         result = await self._scan()
         if result is not None:
             self._log_once([*result.problems, *self._wrong_pins(result)])
 
     async def update(self) -> None:
-        """Scan the root once, open what is new or changed, and remove what is gone."""
+        """Scan the root once, open new and changed versions, and remove deleted ones."""
         result = await self._scan()
         if result is None:
             return
@@ -93,7 +93,7 @@ class Reloader:
                 _logger.exception("the update from %s failed; it is repeated", self._root)
 
     async def _scan(self) -> Scan | None:
-        """Scan the root and set the pins; None if it cannot be read, so that nothing changes."""
+        """Scan the root and set the pins; return None if it cannot be read, in which case nothing changes."""
         try:
             result = await in_daemon(scan, self._root)
         except OSError as error:
@@ -110,7 +110,7 @@ class Reloader:
         return result
 
     def _due(self, key: Key, location: VersionLocation) -> bool:
-        """Return whether to open a version: a new one at once, a changed one when it stays the same."""
+        """Return whether to open a version: a new one at once, a changed one when it no longer changes."""
         if key not in self._known:
             return True
         if key in self._retries and monotonic() >= self._retries[key][1]:
@@ -126,19 +126,19 @@ class Reloader:
             self._schedule_retry(key)
             return
         self._retries.pop(key, None)
-        model.engine.start()  # here, as its thread would inherit the niceness of the one that opened it
+        model.engine.start()  # in this thread: a new thread inherits the niceness of its creator
         self._release(self._models.add(model))
         _logger.info("%s %d serves, the default is %s", *key, self._default(location.name))
 
     def _open_in_thread(self, location: VersionLocation) -> ServedVersion | str:
         """Open a version in a thread with the lowest priority."""
-        # The threads of a product, if there are any, would inherit the niceness of the one that creates them.
+        # With more threads, those of a matrix product would inherit the niceness of this one.
         if self._settings.threads == 1:
             give_way(LOWEST)
         return open_checked(location, self._settings)
 
     def _schedule_retry(self, key: Key) -> None:
-        """Set when a version whose trial was killed is tried again: after twice the pause before."""
+        """Set the time of the next trial of a version whose trial was killed: after twice the last pause."""
         if isinstance(self._models.refused.get(key), TemporaryRefusal):
             pause = min(2 * self._retries[key][0], MAX_RETRY) if key in self._retries else FIRST_RETRY
             self._retries[key] = pause, monotonic() + pause
@@ -176,7 +176,7 @@ class Reloader:
                 yield f"{name}/{PIN} names version {text}, which does not serve; the default is {default}"
 
     def _log_once(self, problems: Iterable[str]) -> None:
-        """Log each problem once, as long as it lasts."""
+        """Log each problem once while it lasts."""
         logged, self._problems = self._problems, set(problems)
         for problem in sorted(self._problems - logged):
             _logger.warning(problem)

@@ -1,4 +1,4 @@
-"""A version that serves: its tokenizer, its engine, and its attention."""
+"""A version that serves: its tokenizer, its engine, and its attention graph."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,12 +20,12 @@ from serving.engine.engine import Engine
 from serving.registry.users import Users
 
 EXAMPLES = 6
-FORMAT_OF_RUNTIME = {"onnx": "onnx", "tensorflow": "saved_model"}  # with the format that each reads
-WARMING = 8  # golden sentences that a version translates before it serves
+FORMAT_OF_RUNTIME = {"onnx": "onnx", "tensorflow": "saved_model"}  # format that each runtime reads
+WARMING = 8  # number of golden sentences that a version translates before it serves
 
 
 class ModelError(ValueError):
-    """A version cannot be served."""
+    """Error of a version that cannot be served."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class EngineSettings:
 
     Attributes:
         precision: "float32" or "int8".
-        slots: Rows that are decoded together.
-        queue: Sentences that may wait.
-        prefill_tokens: Source tokens that are encoded between two steps.
-        threads: Threads of a matrix product in ONNX Runtime.
+        slots: Number of rows that are decoded together.
+        queue: Largest number of waiting sentences.
+        prefill_tokens: Largest number of source tokens that are encoded between two steps.
+        threads: Number of threads of a matrix product in ONNX Runtime.
         runtime: "onnx" or "tensorflow".
-        trial_seconds: Processor seconds of a trial.
-        trial_memory: Bytes of memory of a trial; 0 is half of the machine's or the container's.
+        trial_seconds: Largest processor time of a trial in seconds.
+        trial_memory: Largest memory of a trial in bytes; 0 is half of the machine's or the container's.
     """
 
     precision: str = "float32"
@@ -55,21 +55,21 @@ class EngineSettings:
 
 @dataclass(frozen=True, eq=False)
 class ServedVersion:
-    """One version of a model.
+    """Version of a model that serves.
 
     Attributes:
         name: Name of the model.
         version: Number of the version.
-        tokenizer: Its tokenizer.
+        tokenizer: Tokenizer of the version.
         lengths: Lengths in tokens that decide how a text is divided.
-        longest: Tokens of a part, and of its answer, at most.
+        longest: Largest number of tokens of a part, and of its answer.
         precision: "float32" or "int8".
-        engine: What decodes.
-        attention: The graph of attention; a version may be exported without it.
-        corpus: What it was trained on, if known.
-        examples: Sentences to try it with.
-        limit: Longest answer to a part, as far as `longest` allows.
-        users: Requests that use it.
+        engine: Engine that decodes.
+        attention: Attention graph; None if the version was exported without it.
+        corpus: Training corpus, if it is known.
+        examples: Example sentences.
+        limit: Length limit of the answer to a part; `longest` applies as well.
+        users: Requests that use the version.
     """
 
     name: str
@@ -93,14 +93,14 @@ class ServedVersion:
         deadline: float | None = None,
         search: Mapping[str, Any] = MappingProxyType({}),
     ) -> list[Request]:
-        """Return a request for each text; one without tokens has ended already.
+        """Return a request for each text; a request without tokens has already ended.
 
         Args:
             texts: Sentences.
-            max_tokens: Longest answer to a sentence; 0 is the model's own limit.
-            priority: Higher goes first.
-            deadline: When no work is done any more.
-            search: Further fields of Request; by default it is greedy.
+            max_tokens: Largest number of tokens of an answer; 0 for the model's own limit.
+            priority: Priority; higher first.
+            deadline: Time after which no work is done.
+            search: Other fields of Request; by default the search is greedy.
         """
         requests = []
         for source in self.tokenizer.encode_source(texts, self.longest):
@@ -116,11 +116,11 @@ def load_model(name: str, number: int, version: Version, settings: EngineSetting
     Args:
         name: Name of the model.
         number: Number of the version.
-        version: What was opened.
-        settings: How it is decoded.
+        version: The opened version.
+        settings: Settings of its engine.
 
     Raises:
-        ModelError: The version cannot be served.
+        ModelError: If the version cannot be served.
     """
     manifest, tokenizer = version.manifest, version.tokenizer
     backend = _backend(version, settings)
@@ -141,12 +141,12 @@ def load_model(name: str, number: int, version: Version, settings: EngineSetting
 
 
 def _file_names(corpus: str) -> str:
-    """Return the files of a corpus without their directories, which are not for everyone."""
+    """Return the files of a corpus without their directories, which are private."""
     return ", ".join(PurePath(path).name for path in corpus.split(", "))
 
 
 def _backend(version: Version, settings: EngineSettings) -> Backend:
-    """Return the backend of a runtime, whose library is loaded for it alone."""
+    """Create the backend of a runtime; only this runtime's library is loaded."""
     kind = FORMAT_OF_RUNTIME[settings.runtime]
     precisions = version.manifest.formats.get(kind, ())
     if settings.precision not in precisions:
@@ -168,12 +168,16 @@ def _backend(version: Version, settings: EngineSettings) -> Backend:
         longest = limits.source_tokens
         make_backend = open_backend(version.directory / ONNX, settings.precision, start_id, settings.threads)
         return make_backend(slots, longest, min(limits.answer(longest), longest))
-    except Exception as error:  # the libraries have no common type for their errors
+    except Exception as error:  # the libraries have no common error type
         raise ModelError(f"its graphs cannot be loaded: {error}") from error
 
 
 def _warm(model: ServedVersion, backend: Backend, golden: Sequence[Golden]) -> None:
-    """Translate golden sentences before the first request, and compare them with the exported answers."""
+    """Translate golden sentences before the first request, and compare them with the exported answers.
+
+    Raises:
+        ModelError: If a sentence fails, or has other tokens.
+    """
     requests = model.requests([sentence.source for sentence in golden])
     waiting = [request for request in requests if request.end is None]
     batch = Batch(backend, model.tokenizer.eos_id)
@@ -191,5 +195,5 @@ def _warm(model: ServedVersion, backend: Backend, golden: Sequence[Golden]) -> N
     if different and model.precision == "float32":
         raise ModelError(
             f"{different} of {len(golden)} golden sentences have other tokens than in the export; "
-            "see which with `keras-transformer verify`"
+            "`keras-transformer verify` lists them"
         )

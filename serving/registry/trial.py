@@ -1,7 +1,8 @@
-"""The trial of a version: a process of its own opens it first, and the server only what passes.
+"""The trial of a version: a separate process opens it first, and the server opens it only if it passes.
 
 A graph can crash the process that runs it, run for ever, or fill the memory; checksums do not exclude that.
-The trial opens the version as the server does and translates the same sentences. It ends with the server.
+The trial opens the version as the server does, and translates the same sentences. It ends when the server
+ends.
 
 `python -m serving.registry.trial` is the process; `try_version` starts it, watches it, and returns its
 verdict.
@@ -29,34 +30,34 @@ from serving.registry.served_version import WARMING, EngineSettings, ModelError,
 
 _logger = logging.getLogger(__name__)
 
-CLOCK = 10  # seconds by the clock for each of the processor, as a trial has the lowest priority
-POLL_MS = 20  # between two checks of its memory
-MAX_OUTPUT = 2**16  # bytes that are kept, the last ones
+CLOCK = 10  # seconds of wall time for each of processor time, because a trial has the lowest priority
+POLL_MS = 20  # time between two checks of its memory
+MAX_OUTPUT = 2**16  # last bytes of its output that are kept
 MAX_REASON = 2_000  # characters
 
 _PR_SET_PDEATHSIG = 1
 
 
 class TrialKilledError(ModelError):
-    """The trial was killed from outside, as the system does where memory is short."""
+    """Error of a trial that was killed from outside, as the system does when memory is short."""
 
 
 def try_version(directory: Path, settings: EngineSettings) -> str:
-    """Open a version in a process of its own, and warm its graphs there.
+    """Open a version and warm its graphs in a separate process.
 
     Args:
         directory: The version directory.
-        settings: Those of the server, with the limits of the trial.
+        settings: Settings of the server, with the limits of the trial.
 
     Returns:
-        The digest of the manifest of what passed.
+        The digest of the manifest of the version that passed.
 
     Raises:
-        TrialKilledError: The trial was killed from outside.
-        ModelError: The version is refused.
+        TrialKilledError: If the trial was killed from outside.
+        ModelError: If the version is refused.
     """
     task = json.dumps({"server": os.getpid(), "directory": str(directory), "settings": asdict(settings)})
-    paths = os.pathsep.join(filter(None, sys.path))  # it imports what this process would
+    paths = os.pathsep.join(filter(None, sys.path))  # the process imports the same modules
     pipe = subprocess.PIPE
     with subprocess.Popen(
         [sys.executable, "-P", "-m", "serving.registry.trial", task],
@@ -81,7 +82,7 @@ def try_version(directory: Path, settings: EngineSettings) -> str:
 
 
 def reason(error: Exception, directory: Path) -> str:
-    """Return why a version is refused, for everyone: one printable line without the path of its directory."""
+    """Return the reason of a refusal, for everyone: one printable line without the path of the directory."""
     text = str(error)
     if isinstance(error, VersionError):
         text = "; ".join(error.first)
@@ -122,14 +123,14 @@ def _watch(process: "subprocess.Popen[bytes]", settings: EngineSettings) -> list
 
 
 def _failure(status: int, settings: EngineSettings) -> ModelError:
-    """Return the error of a trial that ended with this status and no verdict."""
+    """Return the error of a trial that ended with this status and without a verdict."""
     if status > 0:
         return ModelError("it could not be opened; see the log of the server")
     if -status == signal.SIGXCPU:
         return ModelError(_too_long(settings))
     if -status == signal.SIGKILL:
         return TrialKilledError(
-            "its trial was killed, as the system does where memory is short; free memory: a server that "
+            "its trial was killed, as the system does when memory is short; free memory: a server that "
             "watches its models tries it again"
         )
     return ModelError(f"its trial ended with {signal.Signals(-status).name}; export it again")
@@ -138,7 +139,7 @@ def _failure(status: int, settings: EngineSettings) -> ModelError:
 def _too_long(settings: EngineSettings) -> str:
     seconds = settings.trial_seconds
     return (
-        f"its trial took more than {seconds} s of a processor or {CLOCK * seconds} s by the clock; "
+        f"its trial took more than {seconds} s of processor time or {CLOCK * seconds} s of wall time; "
         "allow more with --trial-seconds, if you trust it"
     )
 
@@ -147,13 +148,13 @@ def _memory() -> int:
     """Return the bytes of memory of this machine, or of its container."""
     size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for name in ("memory.max", "memory/memory.limit_in_bytes"):  # of control groups, version 2 and 1
-        with suppress(OSError, ValueError):  # none, or "max"
+        with suppress(OSError, ValueError):  # no such file, or "max"
             size = min(size, int(Path("/sys/fs/cgroup", name).read_text()))
     return size
 
 
 def _resident(pid: int) -> int:
-    """Return the resident bytes of a process; 0 once it has ended."""
+    """Return the resident memory of a process in bytes; 0 if it has ended."""
     with suppress(OSError, IndexError):
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
@@ -177,14 +178,14 @@ def main() -> None:
     except (VersionError, ModelError, OSError) as error:
         verdict = {"refused": reason(error, directory)}
     os.write(output, json.dumps(verdict).encode())
-    os._exit(0)  # without the slow clean-up of the libraries
+    os._exit(0)  # skips the slow clean-up of the libraries
 
 
 def _confine(server: int, seconds: int) -> None:
-    """End with the server, limit the processor time, and be the first to be killed where memory is short."""
+    """End with the server, limit the processor time, and be killed first when memory is short."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != server:  # it ended before that
+        if os.getppid() != server:  # the server has already ended
             os._exit(1)
         with suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text("1000")
@@ -199,7 +200,7 @@ def _attend(model: ServedVersion, golden: Sequence[Golden]) -> None:
     try:
         for sentence in golden:
             model.attention.attended(sentence.source_ids, sentence.target_ids)
-    except Exception as error:  # as load_model has it
+    except Exception as error:  # the library has no common error type
         raise ModelError(f"its attention cannot be computed: {error}") from error
 
 

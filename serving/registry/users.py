@@ -1,10 +1,10 @@
-"""A count of users, and a wait until there is none."""
+"""A counter of users with a wait until there are none."""
 
 import asyncio
 
 
 class Users:
-    """A count that is one higher inside `with users:`. Used from one event loop."""
+    """Counter that is higher by one inside `with users:`, for use from one event loop."""
 
     def __init__(self) -> None:
         self._count = 0

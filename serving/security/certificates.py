@@ -1,4 +1,4 @@
-"""TLS of a server; new certificate files take effect without a restart."""
+"""TLS certificates of a server, which are reloaded without a restart when their files change."""
 
 import ssl
 from pathlib import Path
@@ -11,15 +11,16 @@ from serving.security.watched_file import Watched
 
 
 class Certificates:
-    """The certificate of a server, and optionally the authority of its clients.
+    """Certificate of a server, and optionally the authority of its clients.
 
     Args:
-        certificate: The server's certificate chain.
-        key: Its key.
-        client_ca: Authority that a client's certificate must come from; None asks for no certificate.
+        certificate: File with the server's certificate chain.
+        key: File with its private key.
+        client_ca: File of the authority that must have signed a client's certificate; None to request no
+            certificate.
 
     Raises:
-        UnusableError: A file cannot be used.
+        UnusableError: If a file cannot be used.
     """
 
     def __init__(self, certificate: Path, key: Path, client_ca: Path | None = None) -> None:
@@ -28,7 +29,7 @@ class Certificates:
         self._files = Watched(paths, lambda: _read(certificate, key, client_ca))
 
     def grpc_credentials(self) -> grpc.ServerCredentials:
-        """Return credentials that give each new connection the current files."""
+        """Return credentials that use the current files for each new connection."""
         current = self._files.now()
 
         def changed() -> grpc.ServerCertificateConfiguration | None:
@@ -43,13 +44,13 @@ class Certificates:
         )
 
     def ssl_context(self) -> ssl.SSLContext:
-        """Return a context for `asyncio` that gives each new connection the current files."""
+        """Return a context for `asyncio` that uses the current files for each new connection."""
 
         def choose(connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
             connection.context = self._files.now().context
 
         context = _context(self._requires_client)
-        context.sni_callback = choose  # called at each handshake, also where the client names no server
+        context.sni_callback = choose  # called at each handshake, even if the client names no server
         return context
 
 
@@ -71,11 +72,11 @@ def _read(certificate: Path, key: Path, client_ca: Path | None) -> _Read:
 
 
 def _context(requires_client: bool) -> ssl.SSLContext:
-    """Return the context of a server that requires a certificate of its clients, or not."""
+    """Return the context of a server that requires client certificates, or does not."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if requires_client:
         context.verify_mode = ssl.CERT_REQUIRED
-        # No session is resumed, so that every connection is checked against the current authorities.
+        # resume no session, so that every connection is checked against the current authorities
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.num_tickets = 0
     return context

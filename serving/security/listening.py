@@ -14,16 +14,16 @@ from serving.security.certificates import Certificates
 from serving.security.tokens import Tokens
 
 UNAUTHENTICATED = "missing or unknown bearer token. Send the metadata `authorization: Bearer TOKEN`."
-OPEN = f"/{health.SERVICE_NAME}/"  # needs no token, as load balancers have none
+OPEN = f"/{health.SERVICE_NAME}/"  # needs no token, because load balancers have none
 
 
 @dataclass(frozen=True)
 class Security:
-    """Encryption and tokens of a server; the default has neither.
+    """Encryption and tokens of a server; by default neither.
 
     Attributes:
-        certificates: The server's certificate; None is no encryption.
-        tokens: Accepted tokens; None accepts every caller.
+        certificates: Certificate of the server; None for no encryption.
+        tokens: Accepted tokens; None to accept every caller.
         secrets: Files that only their owner should be able to read.
     """
 
@@ -42,8 +42,8 @@ class Security:
         """Read certificate, key, authority and tokens from files.
 
         Raises:
-            UnusableError: A file cannot be used.
-            ValueError: A certificate without its key, or an authority without them.
+            UnusableError: If a file cannot be used.
+            ValueError: For a certificate without its key, or an authority without them.
         """
         if (certificate is None) != (key is None) or (client_ca is not None and certificate is None):
             raise ValueError("certificate and key must be given together, and client_ca needs both")
@@ -54,17 +54,17 @@ class Security:
         )
 
     def listen(self, server: grpc.aio.Server, address: str) -> int:
-        """Let a server listen at an address, and return the port."""
+        """Make a server listen at an address, and return the port."""
         if self.certificates is None:
             return server.add_insecure_port(address)
         return server.add_secure_port(address, self.certificates.grpc_credentials())
 
     def interceptors(self) -> list[grpc.aio.ServerInterceptor]:
-        """Return the interceptors of all methods: the check of tokens, if there are any."""
+        """Return the interceptors of all methods: the check of tokens, if there are tokens."""
         return [_TokenCheck(self.tokens)] if self.tokens else []
 
     def warnings(self, host: str) -> Iterator[str]:
-        """Yield what the operator of a server at this host should know."""
+        """Yield warnings for the operator of a server at this host."""
         if self.certificates is None and not is_loopback(host):
             sent = "texts and tokens are" if self.tokens else "every caller is accepted, and texts are"
             yield (
@@ -77,11 +77,11 @@ class Security:
 
 
 class _TokenCheck(grpc.aio.ServerInterceptor):
-    """Refuses callers without a token, before any of the request is read."""
+    """Interceptor that refuses callers without a token, before any of the request is read."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
-        # a stream can replace every kind of method: it answers before it reads a message
+        # a stream handler can replace every kind of method, and answers before it reads a message
         self._refusing: Any = grpc.stream_stream_rpc_method_handler(_refuse)
 
     async def intercept_service(

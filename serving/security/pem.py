@@ -8,7 +8,7 @@ from serving.security.watched_file import UnusableError, read_bytes
 
 
 class KeyPair(NamedTuple):
-    """A certificate chain and its key, as PEM."""
+    """Certificate chain and its private key, as PEM."""
 
     certificate: bytes
     key: bytes
@@ -18,7 +18,7 @@ def load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> KeyPair:
     """Load a certificate and its key into a context, and return them for gRPC.
 
     Raises:
-        UnusableError: The files cannot be read, do not belong together, or the key is encrypted.
+        UnusableError: If the files cannot be read or do not belong together, or the key is encrypted.
     """
 
     def password() -> str:
@@ -39,10 +39,10 @@ def load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> KeyPair:
 
 
 def load_authorities(context: ssl.SSLContext, path: Path) -> bytes:
-    """Load authorities into a context as trusted, and return them for gRPC.
+    """Load trusted authorities into a context, and return them for gRPC.
 
     Raises:
-        UnusableError: The file cannot be read, or has no certificate.
+        UnusableError: If the file cannot be read, or has no certificate.
     """
     content = read_bytes(path)
     try:

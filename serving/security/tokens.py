@@ -1,4 +1,4 @@
-"""Bearer tokens: the file of accepted ones, and the check of a request."""
+"""Bearer tokens: the file of accepted tokens, and the check of a request."""
 
 import hmac
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from serving.security.watched_file import UnusableError, Watched, read_bytes
 
-_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # as RFC 6750 has it
+_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750
 _HEADER = re.compile(rf"bearer +({_TOKEN.pattern}) *", re.IGNORECASE)
 
 
@@ -15,7 +15,7 @@ class Tokens:
     """Accepted tokens, from a file that is read again when it changes. Tokens are never logged.
 
     Raises:
-        UnusableError: The file cannot be read, has no token, or a malformed one.
+        UnusableError: If the file cannot be read, has no token, or a malformed one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -25,11 +25,11 @@ class Tokens:
     def accepts(self, *headers: str) -> bool:
         """Return whether a request is authorized.
 
-        Its duration reveals nothing about the tokens and does not grow with their number: a digest with a
-        secret key is looked up.
+        Its duration reveals nothing about the tokens and does not depend on their number, because it looks up
+        a digest with a secret key.
 
         Args:
-            headers: The values of all `authorization` headers; exactly one is allowed.
+            headers: Values of all `authorization` headers; exactly one is allowed.
         """
         if len(headers) != 1 or (match := _HEADER.fullmatch(headers[0])) is None:
             return False
@@ -40,10 +40,10 @@ class Tokens:
 
 
 def read_tokens(path: Path) -> list[str]:
-    """Return the tokens of a file, one a line; blank lines and those that begin with # are skipped.
+    """Return the tokens of a file with one token per line; blank lines and comments (#) are skipped.
 
     Raises:
-        UnusableError: The file cannot be read, has no token, or a malformed one.
+        UnusableError: If the file cannot be read, has no token, or a malformed one.
     """
     lines = [line.strip() for line in read_bytes(path).decode("utf-8", "replace").splitlines()]
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line and not line.startswith("#")]
@@ -51,7 +51,7 @@ def read_tokens(path: Path) -> list[str]:
         if not _TOKEN.fullmatch(line):
             raise UnusableError(f"{path}, line {number} is not a token; {_RULE}")
     if not numbered:
-        raise UnusableError(f"{path} has no token; write one a line, as `openssl rand -hex 32` makes them")
+        raise UnusableError(f"{path} has no token; write one per line, such as `openssl rand -hex 32` prints")
     return [line for _, line in numbered]
 
 
@@ -59,7 +59,7 @@ def authorization(token: str) -> str:
     """Return the `authorization` header of a request with this token.
 
     Raises:
-        UnusableError: The token is malformed.
+        UnusableError: If the token is malformed.
     """
     if not _TOKEN.fullmatch(token):
         raise UnusableError(f"the token of {len(token)} characters is malformed; {_RULE}")

@@ -1,4 +1,4 @@
-"""Content of files, read again when they change."""
+"""Content of files that is read again when they change."""
 
 import logging
 import threading
@@ -10,34 +10,34 @@ from export.artifact.checksums import NotReadableError, read_regular
 
 _logger = logging.getLogger(__name__)
 
-MAX_BYTES = 2**20  # of a file, since it is read between two requests
+MAX_BYTES = 2**20  # largest file, which is read between two requests
 
 Content = TypeVar("Content")
 
 
 class UnusableError(ValueError):
-    """A certificate, key or token cannot be used."""
+    """Error of a certificate, key or token that cannot be used."""
 
 
 class Watched(Generic[Content]):
-    """The content of files. If they become unreadable later, that is logged, and the content stays.
+    """Content of files. If they become unreadable, that is logged, and the last content stays in use.
 
     Args:
         paths: The files.
-        read: Reads them; raises UnusableError.
+        read: Reads the files; raises UnusableError.
 
     Raises:
-        UnusableError: The files cannot be used at first.
+        UnusableError: If the files cannot be used at first.
     """
 
     def __init__(self, paths: Sequence[Path], read: Callable[[], Content]) -> None:
         self._paths, self._read = paths, read
         self._lock = threading.Lock()
-        self._marks_read = self._marks()  # before they are read: what changes meanwhile is read again
+        self._marks_read = self._marks()  # before reading, so that a change during it is noticed
         self._content = read()
 
     def now(self) -> Content:
-        """Return the current content. May be called from any thread; it is read again only if it changed."""
+        """Return the current content, reading it again only if it changed. Any thread may call this."""
         with self._lock:
             if (marks := self._marks()) != self._marks_read:
                 self._marks_read = marks
@@ -56,17 +56,21 @@ class Watched(Generic[Content]):
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the content of a regular file of at most MAX_BYTES, without waiting for a pipe."""
+    """Return the content of a regular file of at most MAX_BYTES, without waiting for a pipe.
+
+    Raises:
+        UnusableError: If it cannot be read, is not a regular file, or is larger.
+    """
     try:
         return read_regular(path, MAX_BYTES)
     except NotReadableError as error:
         raise UnusableError(f"{path} cannot be used: {error}; name another file") from error
     except OSError as error:
-        raise UnusableError(f"{path} cannot be read ({error.strerror}); name a file that can") from error
+        raise UnusableError(f"{path} cannot be read ({error.strerror}); name a readable file") from error
 
 
 def _mark(path: Path) -> tuple[int, ...] | None:
-    """Return what changes when a file is written or replaced, or a link leads to another one."""
+    """Return a value that changes when a file is written or replaced, or a link leads to another file."""
     try:
         status = path.stat()
     except OSError:

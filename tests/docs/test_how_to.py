@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ import yaml
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.models.network import Network
 from keras_transformer.phrasebook import phrasebook
+from serving import Client, TranslationError
+from tests.support.serving.serve_process import serving
 
 ROOT = Path(__file__).parents[2]
 
@@ -73,3 +76,76 @@ def test_docker_run_mounts_and_publishes_what_the_image_has() -> None:
     (exposed,) = re.findall(r"^EXPOSE (.*)$", dockerfile, re.MULTILINE)
     published = [value.rpartition(":")[2] for value in run if value.startswith("127.0.0.1:")]
     assert published == exposed.split()
+
+
+def test_the_programs_that_ask_a_server_print_what_the_server_answers(
+    exported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = "\n".join(blocks("serve.md", "python"))
+    with serving(exported.parents[1]) as (_, address):
+        exec(compile(program.replace("127.0.0.1:50051", address), "docs/how-to/serve.md", "exec"), {})
+        with Client(address) as client:
+            answers = [client.translate(text) for text in ("Je suis étudiant.", "Merci.", "Où est la gare ?")]
+            score = client.translate("Je suis étudiant.", scores=True).score
+    *texts, last, links = capsys.readouterr().out.splitlines()
+    assert texts == [answer.text for answer in answers]
+    assert last == f"{answers[2].text}{score}"
+    assert links.startswith("[('")
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Path:
+    """Run the commands of secure.md that make a token, an authority and a certificate."""
+    tokens = blocks("secure.md", "sh")[0].splitlines()[0]
+    for command in (tokens, blocks("secure.md", "sh")[1]):
+        subprocess.run(["sh", "-ec", command], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    return tmp_path
+
+
+def test_a_secured_server_answers_a_client_that_names_authority_and_token_and_no_other(
+    authority: Path, exported: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(authority)
+    (program,) = blocks("secure.md", "python")
+    token = Path("tokens").read_text("utf-8").strip()
+    command = shlex.split(blocks("secure.md", "sh")[0].partition("--host 0.0.0.0")[2].replace("\\\n", " "))
+    options = [word if word.startswith("--") else str(authority / word) for word in command]
+    with serving(exported.parents[1], *options) as (_, address):
+        for written, here in (("translate.example.org:50051", address), ("8f3c...", token)):
+            assert written in program
+            program = program.replace(written, here)
+        exec(compile(program, "docs/how-to/secure.md", "exec"), {})
+        with pytest.raises(TranslationError, match="bearer token"), Client(address, tls="ca.pem") as client:
+            client.translate("a man eats a red apple .")
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_a_version_translates_in_python(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build" / "demo").mkdir(parents=True)
+    (tmp_path / "build" / "demo" / "models").symlink_to(exported.parents[1])
+    (program,) = blocks("export.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(program, "docs/how-to/export.md", "exec"), names)
+    (answer,) = names["translator"].translate(["Je suis étudiant."])
+    assert answer.text
+
+
+def test_an_imported_directory_translates_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    golden = ROOT / "tests" / "keras_transformer" / "pretrained" / "golden"
+    (tmp_path / "opus-mt-fr-en").symlink_to(golden / "relu")
+    (program,) = blocks("import.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(program, "docs/how-to/import.md", "exec"), names)
+    assert names["model"].translate([""]) == [""]
+
+
+def test_the_program_of_the_first_page_builds_a_model() -> None:
+    text = (ROOT / "docs" / "index.md").read_text("utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {}
+    exec(compile(program, "docs/index.md", "exec"), names)
+    assert names["model"].output_shape == (None, 2)

@@ -57,6 +57,13 @@ def test_every_command_of_a_page_is_one_that_the_program_takes(
             assert stopped.code == 0, f"{words}: {capsys.readouterr().err}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_opens_with_a_sentence_that_says_what_it_is_for(page: Path) -> None:
+    title, opening = page.read_text("utf-8").split("\n\n", 2)[:2]
+    assert title.startswith("# ")
+    assert re.match(r"(\*\*)?[A-Z][^|*]{20,}[.:]", opening), opening
+
+
 def test_commands_are_found_in_blocks_and_in_text() -> None:
     found = [words for page in PAGES for words in commands(page)]
     assert ["info", "RUN"] in found

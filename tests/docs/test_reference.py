@@ -1,11 +1,14 @@
-"""The reference has every environment variable, status code and option that the code has."""
+"""The reference has every argument, environment variable, status code and option that the code has."""
 
 import argparse
 import re
 import shutil
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import griffe
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -28,6 +31,54 @@ def sources() -> str:
         for path in (ROOT / package).rglob("*.py")
     ]
     return "\n".join(path.read_text("utf-8") for path in files)
+
+
+LOADER = griffe.GriffeLoader(
+    search_paths=[ROOT],
+    docstring_parser="google",
+    docstring_options={"warn_unknown_params": False, "warn_missing_types": False},
+)
+
+
+def documented(name: str) -> Iterator[tuple[str, Any]]:
+    """Yield what the site shows of a name: a function, or a class with the methods that the filters leave."""
+    package, _, attribute = name.rpartition(".")
+    entry = LOADER.modules_collection[package][attribute]
+    yield name, entry
+    if entry.is_class:
+        hidden = r"_|build$|get_config$|compute_(output_shape|output_spec|mask)$"
+        for member in entry.members.values():
+            if member.is_function and not re.match(hidden, member.name):
+                yield f"{name}.{member.name}", member
+
+
+def sections(entry: Any) -> dict[str, Any]:
+    return {
+        section.kind.value: section.value
+        for section in entry.docstring.parsed
+        if section.kind.value != "text"
+    }
+
+
+@pytest.mark.parametrize("page_name", ["layers.md", "models.md", "client.md"])
+def test_every_public_name_explains_its_arguments_and_its_result(page_name: str) -> None:
+    names = re.findall(r"^::: ([\w.]+)$", page(page_name), re.MULTILINE)
+    assert len(names) >= 5
+    for package in {name.partition(".")[0] for name in names}:
+        LOADER.load(package)
+    LOADER.resolve_aliases()
+    for name, entry in (pair for listed in names for pair in documented(listed)):
+        assert entry.docstring, name
+        told = sections(entry)
+        explained = {
+            argument.name.strip("*")
+            for kind in ("parameters", "attributes")
+            for argument in told.get(kind, ())
+        }
+        expected = {argument.name for argument in entry.parameters} - {"self", "cls"}
+        assert expected <= explained, f"{name}: {sorted(expected - explained)}"
+        if entry.is_function and entry.returns is not None and str(entry.returns) not in ("None", "Self"):
+            assert {"returns", "yields"} & told.keys(), name
 
 
 def test_every_environment_variable_that_the_code_names_is_listed() -> None:

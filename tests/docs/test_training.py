@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support import fork_server
+from tests.support.small_training import small_tiny
 
 TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "train.md").read_text("utf-8")
 
@@ -18,7 +19,8 @@ def test_the_example_trains_on_pairs_of_texts_and_translates_in_a_new_process(
     monkeypatch.chdir(tmp_path)
     training, translating = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
     names: dict[str, Any] = {"__name__": "training"}
-    exec(compile(training, "docs/how-to/train.md", "exec"), names)
+    with small_tiny():
+        exec(compile(training, "docs/how-to/train.md", "exec"), names)
     losses = names["history"].history
     assert losses["loss"] == sorted(losses["loss"], reverse=True)
     assert losses["val_loss"][-1] < losses["val_loss"][0]

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.examples import EXAMPLES, LINES, expected
+from tests.support.once import made_once
+from tests.support.versions.imported import exported, texts
 
 Program = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -61,6 +63,23 @@ def test_what_cannot_be_read_is_told(program: Program, version: Path, tmp_path: 
     assert b"manifest.json has format 2, and this reads 1: use the example that came with what wrote it" in (
         done.stderr
     )
+
+
+@pytest.mark.parametrize("kind", ["relu", "languages"])  # BPE, unigram
+def test_the_version_of_an_imported_model_gives_the_answers_of_transformers(
+    program: Program, shared: Path, kind: str
+) -> None:
+    version = (
+        made_once(shared / f"imported-{kind}", lambda folder: exported(kind, folder / "m" / "1", "onnx"))
+        / "m"
+        / "1"
+    )
+    lines = [*texts(kind), *LINES]
+    done = program("--json", version, given="\n".join(lines).encode())
+    assert done.stderr == b""
+    said = [json.loads(line) for line in done.stdout.split(b"\n")[:-1]]
+    assert [each["text"] for each in said[: len(texts(kind))]] == [*texts(kind).values()]
+    assert said == expected(version, lines)
 
 
 def test_without_a_version_it_says_how_it_is_used(program: Program) -> None:

@@ -66,8 +66,8 @@ def test_other_weights_with_the_right_sums_break_the_promise(version: Path) -> N
     assert row.identical < 24
     assert len(found.differences) == 24 - row.identical
     assert found.broken == (
-        f"ctranslate2 float32 answers {24 - row.identical} of 24 sentences otherwise than the model did, "
-        "where its first two logits were 0.0001 or more apart",
+        f"ctranslate2 float32 answers {24 - row.identical} of 24 sentences differently from the model, "
+        "although the model's two highest logits differed by 0.0001 or more",
         *found.broken[1:],
     )
     for each in found.differences:
@@ -90,8 +90,8 @@ def test_it_is_not_excused_where_the_model_was_sure(version: Path) -> None:
     found = certified(version)
     assert (found.rows[0].identical, found.rows[0].near_ties) == (23, 0)
     assert found.broken == (
-        "ctranslate2 float32 answers 1 of 24 sentences otherwise than the model did, where its first two "
-        "logits were 0.0001 or more apart",
+        "ctranslate2 float32 answers 1 of 24 sentences differently from the model, although the model's two "
+        "highest logits differed by 0.0001 or more",
     )
 
 
@@ -100,7 +100,9 @@ def test_a_score_that_is_another_breaks_the_promise(version: Path) -> None:
     golden(version, first(score=right + 2e-4))
     found = certified(version)
     assert found.rows[0].identical == 24
-    assert found.broken == ("ctranslate2 float32 gives scores that are up to 0.0002 off; 0.0001 is allowed",)
+    assert found.broken == (
+        "ctranslate2 float32 gives scores that differ by up to 0.0002; 0.0001 is allowed",
+    )
 
 
 def test_without_references_there_is_no_bleu_and_the_rest_is_judged(version: Path) -> None:
@@ -135,7 +137,7 @@ def test_a_runtime_whose_library_is_not_installed_is_a_broken_promise_with_the_r
     found = certified(version)
     assert found.rows == ()
     assert found.broken == (
-        "ctranslate2 float32 needs ctranslate2, which this environment has not: "
+        "ctranslate2 float32 needs ctranslate2, not installed in this environment: "
         "install the package from its clone with its extra `export`",
     )
 

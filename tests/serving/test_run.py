@@ -128,7 +128,7 @@ def test_requests_that_are_not_finished_in_time_are_told_in_the_exit_status(expo
         assert started.returncode == 1
         assert err.splitlines()[-1] == (
             "keras-transformer serve: some requests were not finished within 0 s, and were cut off: "
-            "give it a longer --grace."
+            "set a longer --grace."
         )
 
     run(scenario)

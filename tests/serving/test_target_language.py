@@ -1,7 +1,6 @@
 """A model of several target languages, served: every way to name one gives what transformers answers."""
 
 import asyncio
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,28 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import grpc
 import pytest
 
-from export.artifact.manifest import LearnedLengths
-from export.export_request import ExportRequest, Origin
-from export.exporter import export_version
-from export.golden_sentences import Chosen, SourceSentence
-from keras_transformer import TranslationModel
 from keras_transformer.cli import main
 from serving import AsyncClient, Client, TranslationError
 from tests.support.browser import errors
 from tests.support.once import made_once
 from tests.support.serving.serve_process import serving_both
 from tests.support.serving.web_page import asked, opened, translated
+from tests.support.versions.imported import exported, texts
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-GOLDEN = Path(__file__).parents[1] / "keras_transformer" / "pretrained" / "golden" / "languages"
 LANGUAGES = ["fra", "deu", "eng"]
 #: Language, text and translation of transformers.
-ANSWERS = [
-    (text[2:5], text.partition("<< ")[2], answer["translation"])
-    for text, answer in json.loads((GOLDEN / "expected.json").read_bytes()).items()
-]
+ANSWERS = [(text[2:5], text.partition("<< ")[2], said) for text, said in texts("languages").items()]
 
 
 class Addresses(NamedTuple):
@@ -41,12 +32,7 @@ class Addresses(NamedTuple):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
     def export(directory: Path) -> None:
-        model = TranslationModel.from_pretrained(GOLDEN)
-        sentences = [SourceSentence(f">>{code}<< {text}") for code, text, _ in ANSWERS]
-        origin = Origin(None, None, LearnedLengths(**model.lengths._asdict()))
-        request = ExportRequest(("onnx",))
-        output = directory / "fr-mul" / "1"
-        export_version(model, output, request, Chosen(sentences, sentences), origin, lambda line: None)
+        exported("languages", directory / "fr-mul" / "1", "onnx")
 
     models = made_once(tmp_path_factory.getbasetemp().parent / "several-languages", export)
     with serving_both(models) as (_, *addresses):
@@ -60,13 +46,13 @@ def test_both_clients_name_the_language(server: Addresses) -> None:
 
     with Client(server.grpc) as client:
         for code in LANGUAGES:
-            texts, translations = zip(*(each[1:] for each in ANSWERS if each[0] == code), strict=True)
-            answers = client.translate(list(texts), target_language=code)
+            asked_for, translations = zip(*(each[1:] for each in ANSWERS if each[0] == code), strict=True)
+            answers = client.translate(list(asked_for), target_language=code)
             assert [answer.text for answer in answers] == list(translations)
-            assert asyncio.run(asynchronously(code, list(texts))) == list(translations)
-            assert "".join(client.stream(texts[0], target_language=code)) == translations[0]
-            assert client.attend(texts[0], target_language=code).translation.text == translations[0]
-            assert client.translate(f">>{code}<< {texts[0]}").text == translations[0]
+            assert asyncio.run(asynchronously(code, list(asked_for))) == list(translations)
+            assert "".join(client.stream(asked_for[0], target_language=code)) == translations[0]
+            assert client.attend(asked_for[0], target_language=code).translation.text == translations[0]
+            assert client.translate(f">>{code}<< {asked_for[0]}").text == translations[0]
 
 
 def test_a_missing_or_unknown_language_is_refused_with_the_list(server: Addresses) -> None:

@@ -16,6 +16,7 @@ FOLDERS = ("benchmarks", "deploy", "docs", "end_to_end", "examples", "keras_tran
 FIXTURES = {"shared", "browser", "together"}  # an exported version; Chromium; all layers compiled
 IMPORTS = (
     "subprocess",
+    "export.exporter",
     "export.formats.writers",
     "tests.support.deploy",
     "tests.support.fork_server",

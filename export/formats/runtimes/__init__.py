@@ -1,1 +1,1 @@
-"""The runtimes that read the files of each format, one a file."""
+"""Runtimes that read the files of the formats, each in its own module."""

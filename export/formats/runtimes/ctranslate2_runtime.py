@@ -1,4 +1,4 @@
-"""The ctranslate2 directory of a version in that engine."""
+"""Runtime for the ctranslate2 directory of a version."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ BATCH_TOKENS = 2048  # of source
 
 
 class CTranslate2Runtime:
-    """Decodes greedily within the length limits. CTranslate2 takes pieces, which the tokenizer has."""
+    """Greedy decoding in CTranslate2, which takes and returns the pieces of the tokenizer."""
 
     def __init__(self, directory: Path, version: VersionFiles) -> None:
         self._translator = ctranslate2.Translator(
@@ -25,9 +25,9 @@ class CTranslate2Runtime:
         self._ids = {piece: number for number, piece in enumerate(pieces)}
 
     def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
-        """Translate rows of source ids, in this order.
+        """Translate rows of source ids, in their order.
 
-        A batch of CTranslate2 has one length limit, so that a batch is rows of the same length.
+        All rows of a CTranslate2 batch have one length limit, so each batch has rows of equal length.
         """
         answers = [Answer([], 0.0)] * len(rows)
         alike = defaultdict(list)

@@ -1,4 +1,4 @@
-"""encoder.onnx, decoder.onnx and candidates.onnx of a version in ONNX Runtime."""
+"""Runtime for encoder.onnx and decoder.onnx of a version, on ONNX Runtime."""
 
 from functools import partial
 from pathlib import Path
@@ -13,13 +13,13 @@ SUFFIXES = {"float32": "", "int8": ".int8"}
 
 
 def open_backend(directory: Path, precision: str, start_id: int, threads: int = 1) -> "partial[OnnxBackend]":
-    """Open the graphs of a version, and return what creates a backend for them from its sizes.
+    """Open the graphs of a version, and return the constructor of a backend for them.
 
     Args:
-        directory: holds the graphs.
-        precision: float32 or int8.
-        start_id: the token that every answer starts after.
-        threads: threads of one matrix product.
+        directory: Directory with the two graphs.
+        precision: "float32" or "int8".
+        start_id: Id of the token before every answer.
+        threads: Number of threads of one matrix product.
     """
     encoder, decoder = (
         open_session(directory / f"{name}{SUFFIXES[precision]}.onnx", threads)
@@ -31,7 +31,7 @@ def open_backend(directory: Path, precision: str, start_id: int, threads: int = 
 
 
 class SchedulerOnnx(Decoder):
-    """Decodes with the graphs of a version directory."""
+    """Greedy decoding with the graphs of a version directory."""
 
     def __init__(
         self,

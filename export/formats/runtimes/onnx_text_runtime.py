@@ -1,4 +1,4 @@
-"""text.onnx in ONNX Runtime with its extensions: text in, text out."""
+"""Runtime for text.onnx, on ONNX Runtime with its extensions: text in, text out."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ BATCH_BYTES = 2048  # of text
 
 
 class TextOnnx:
-    """Translates texts; the tokenizer is in the file."""
+    """Translation of texts; the file contains the tokenizer."""
 
     def __init__(self, path: Path) -> None:
         options = session_options()
@@ -22,7 +22,7 @@ class TextOnnx:
         self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
     def translate(self, texts: Sequence[str]) -> list[tuple[str, float]]:
-        """Translate texts, in this order; returns translations with scores."""
+        """Return the translations of texts with their scores, in their order."""
         whole_texts = [whole(text) for text in texts]
         answers = [("", 0.0)] * len(whole_texts)
         for indices in by_length([len(text.encode()) for text in whole_texts], BATCH_BYTES):

@@ -1,4 +1,4 @@
-"""translate.onnx in ONNX Runtime: nothing else is needed, no Keras and no TensorFlow."""
+"""Runtime for translate.onnx, on ONNX Runtime alone, without Keras and TensorFlow."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,11 +8,11 @@ from keras_transformer.inference.backends.session import onnxruntime, session_op
 from keras_transformer.text.lengths import check_lengths, like_lengths
 from keras_transformer.text.padding import padded, without_padding
 
-BATCH_TOKENS = 512  # of source, padding included: more rows at once bring little, and take memory
+BATCH_TOKENS = 512  # source tokens with padding; larger batches are hardly faster, and need more memory
 
 
 class TranslateOnnx:
-    """Translates each batch in one call: the loop is in the file."""
+    """Translation of each batch in one call; the file contains the loop."""
 
     def __init__(self, path: Path, threads: int = 1, batch_tokens: int = BATCH_TOKENS) -> None:
         self._session = onnxruntime.InferenceSession(
@@ -23,7 +23,7 @@ class TranslateOnnx:
         self._batch_tokens = batch_tokens
 
     def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
-        """Translate rows of source ids, each with its end, in this order."""
+        """Translate rows of source ids, each with its end id, in their order."""
         check_lengths(rows, self._longest)
         answers = [Answer([], 0.0)] * len(rows)
         for indices in like_lengths(rows, self._batch_tokens, self._end_id):

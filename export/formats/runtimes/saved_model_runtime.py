@@ -1,4 +1,4 @@
-"""A SavedModel in TensorFlow: tensorflow-text is needed, Keras is not."""
+"""Runtime for a SavedModel, on TensorFlow with tensorflow-text, without Keras."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,14 +16,14 @@ BATCH_BYTES = 4 * BATCH_TOKENS
 
 
 class SavedModelRuntime:
-    """Translates token ids, or texts, with the signatures of a SavedModel."""
+    """Translation of token ids or texts with the signatures of a SavedModel."""
 
     def __init__(self, directory: Path) -> None:
         self._loaded = tf.saved_model.load(str(directory))
         self._end_id, self._longest = int(self._loaded.end_id), int(self._loaded.max_length)
 
     def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
-        """Translate rows of source ids, each with its end, in this order."""
+        """Translate rows of source ids, each with its end id, in their order."""
         check_lengths(rows, self._longest)
         answers = [Answer([], 0.0)] * len(rows)
         for indices in like_lengths(rows, BATCH_TOKENS, self._end_id):
@@ -35,7 +35,7 @@ class SavedModelRuntime:
         return answers
 
     def translate(self, texts: Sequence[str]) -> list[tuple[str, float]]:
-        """Translate texts, in this order; returns translations with scores."""
+        """Return the translations of texts with their scores, in their order."""
         encoded = [whole(text).encode() for text in texts]
         answers = [("", 0.0)] * len(encoded)
         for indices in by_length(list(map(len, encoded)), BATCH_BYTES):

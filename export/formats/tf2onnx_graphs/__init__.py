@@ -1,1 +1,1 @@
-"""ONNX graphs traced from Keras models: all that touches the internals of tf2onnx."""
+"""ONNX graphs traced from Keras models; the only package that uses internals of tf2onnx."""

@@ -1,6 +1,6 @@
-"""The numbers in a graph of ONNX and its loops: each once, in the innermost graph that sees all its uses.
+"""Placement of an ONNX graph's constants: each once, in the innermost graph with all its uses.
 
-There ONNX Runtime lays a weight out for its products when it loads: two loops further in it does not look.
+There ONNX Runtime prepares a weight for its products when it loads; it does not search two loops further out.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ Path: TypeAlias = tuple[GraphProto, ...]  # from the outermost graph to the one 
 
 
 def place_constants(graph: GraphProto, weights: Mapping[str, TensorProto]) -> None:
-    """Move the constants of all graphs, and the weights, which were inputs, to where they are used."""
+    """Move the constants of all graphs, and the weights, which were inputs, to the graphs that use them."""
     constants = _taken_out(graph)
     rename(graph, _same(constants))
     paths: dict[str, Path] = {}
@@ -37,7 +37,7 @@ def _taken_out(graph: GraphProto) -> dict[str, TensorProto]:
 
 
 def _same(constants: Mapping[str, TensorProto]) -> dict[str, str]:
-    """Map the name of each constant to the first name of the same numbers."""
+    """Map the name of each constant to the first name with the same numbers."""
     names = defaultdict(list)
     for name, constant in constants.items():
         unnamed = TensorProto()

@@ -1,7 +1,7 @@
-"""What a Keras model computes, as a graph of ONNX: traced by TensorFlow, converted by tf2onnx, simplified.
+"""Conversion of a Keras model's function to ONNX: trace in TensorFlow, convert, simplify.
 
-The weights are inputs of all that is converted, and put in last: nothing on the way copies them, folds them
-or turns them round.
+The weights are inputs during the conversion and are added last, so that no step copies, folds or transposes
+them.
 """
 
 import gc
@@ -40,30 +40,30 @@ _OPTIMIZERS = OrderedDict(
 
 
 class Value(NamedTuple):
-    """An input or an output; a size that is a text is free."""
+    """Input or output of a graph; a dimension that is a string is dynamic."""
 
     name: str
     dtype: Any
     shape: tuple[str | int, ...]
 
     def spec(self) -> Any:
-        """As TensorFlow says it."""
+        """Return it as a tf.TensorSpec."""
         return tf.TensorSpec([size if isinstance(size, int) else None for size in self.shape], self.dtype)
 
     def info(self) -> ValueInfoProto:
-        """As ONNX says it."""
+        """Return it as an ONNX ValueInfoProto."""
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype.as_numpy_dtype))
         return helper.make_tensor_value_info(self.name, kind, self.shape)
 
 
 class Converted(NamedTuple):
-    """A file of ONNX but for its weights."""
+    """ONNX model without the values of its weights."""
 
     file: ModelProto
-    weights: dict[str, keras.Variable]  # the values of those constants that have these names
+    weights: dict[str, keras.Variable]  # values of the constants with these names
 
     def write(self, path: Path) -> None:
-        """Write the file: all of it, or nothing."""
+        """Write the file atomically."""
         write_pieces(path, onnx_pieces(self.file, self.weights))
 
 
@@ -74,9 +74,16 @@ def from_tensorflow(
     inputs: Sequence[Value],
     outputs: Sequence[Value],
 ) -> Converted:
-    """function(*inputs) -> outputs, which asks the model, with nothing but standard operators.
+    """Convert a function that calls the model to a graph of standard operators.
 
-    The ids of padding, start and end and the most tokens of a row are in the file's metadata.
+    The file's metadata has the ids of padding, start and end, and the largest number of tokens of a row.
+
+    Args:
+        model: The model.
+        name: Name of the graph.
+        function: Function of the inputs that returns the outputs.
+        inputs: Inputs of the graph.
+        outputs: Outputs of the graph.
     """
     weights = {weight.path.removeprefix(f"{model.name}/"): weight for weight in model.weights}
     graph = _converted(function, inputs, [value.name for value in outputs], weights)
@@ -101,7 +108,7 @@ def from_tensorflow(
 
 
 def start_and_end(model: TranslationModel) -> tuple[int, int]:
-    """Their ids: the tokenizer's, or without one those that this project's tokenizers have."""
+    """Return the ids of start and end: the tokenizer's, or without a tokenizer this project's defaults."""
     return (2, 3) if model.tokenizer is None else (model.tokenizer.bos_id, model.tokenizer.eos_id)
 
 
@@ -117,7 +124,7 @@ def _converted(
     outputs: Sequence[str],
     weights: dict[str, keras.Variable],
 ) -> GraphProto:
-    """The graph as tf2onnx writes it, with the weights as inputs. What it cannot write is an error."""
+    """Convert with tf2onnx, with the weights as inputs. Operators that it cannot convert raise an error."""
 
     def traced(*arguments: Any) -> Sequence[Any]:
         known = zip(weights.values(), arguments[len(inputs) :], strict=True)
@@ -125,7 +132,7 @@ def _converted(
         with keras.StatelessScope(state_mapping=values):
             return function(*arguments[: len(inputs)])
 
-    # of an input whose shape it knows TensorFlow would make one of zeros, to try the graph with
+    # without shapes: for an input of known shape, TensorFlow would create zeros to try the graph
     unshaped = [tf.TensorSpec([None] * len(weight.shape), tf.float32) for weight in weights.values()]
     signature = [*(value.spec() for value in inputs), *unshaped]
     concrete = tf.function(traced, input_signature=signature, autograph=False).get_concrete_function()
@@ -143,5 +150,5 @@ def _converted(
             output_names=output_names,
             tensors_to_rename=dict(zip([*input_names, *output_names], names, strict=True)),
         )
-    tf_loader.clear_functions()  # the bodies of loops, which are in `converted` by now
+    tf_loader.clear_functions()  # the bodies of loops, which are copied to `converted`
     return optimizer.optimize_graph(converted, catch_errors=False, optimizers=_OPTIMIZERS).make_graph("")

@@ -1,4 +1,4 @@
-"""Operators of TensorFlow that become ones of ONNX otherwise than tf2onnx has it: each is given its node."""
+"""Handlers of TensorFlow operators that tf2onnx converts badly; each one gets its node."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,12 +9,12 @@ from tf2onnx.utils import make_name
 
 
 def _where(graph: Any, node: Any, *_: Any) -> None:
-    """tf2onnx makes products and sums of it."""
+    """Convert to Where; tf2onnx would create products and sums."""
     node.type = "Where"
 
 
 def _scores(graph: Any, node: Any, *_: Any) -> None:
-    """The one sum of products that attention takes: no runtime is fast at it under its own name."""
+    """Convert the einsum of the attention scores to MatMul, because runtimes are slow at Einsum."""
     equation = node.get_attr_value("equation").decode()
     if equation != "...ab,...cb->...ac":
         raise ValueError(f"...ab,...cb->...ac is the only equation that is converted; got {equation}.")
@@ -26,14 +26,14 @@ def _scores(graph: Any, node: Any, *_: Any) -> None:
 
 
 def _erfc(graph: Any, node: Any, *_: Any) -> None:
-    """1 - erf, of which gelu is made."""
+    """Convert erfc, which gelu uses, to 1 - erf."""
     one = graph.make_const(make_name("one"), np.array(1, np.float32)).output[0]
     erf = graph.make_node("Erf", [node.input[0]], shapes=node.output_shapes, dtypes=node.output_dtypes)
     _instead(graph, node, "Sub", [one, erf.output[0]], node.output_shapes[0])
 
 
 def _slice(graph: Any, node: Any, *_: Any) -> None:
-    """number[None], which tf2onnx takes for a tensor of unknown shape; all else is its own affair."""
+    """Convert number[None], whose shape tf2onnx does not know, and leave all other slices to tf2onnx."""
     if graph.get_shape(node.input[0]) != []:
         StridedSlice.version_13(graph, node)
         return
@@ -42,13 +42,13 @@ def _slice(graph: Any, node: Any, *_: Any) -> None:
 
 
 def _written(graph: Any, node: Any, *_: Any) -> None:
-    """A cache with room for one more, and that place written: the old cache and the new place."""
+    """Convert padding of a cache and writing into the padded position to one concatenation."""
     room, new, _ = node.inputs
     if room.type != "Pad":
         raise ValueError(f"only a cache that was given room by Pad can be written; got one from {room.type}.")
     written, shape = node.output[0], graph.get_shape(room.output[0])
     _instead(graph, node, "Concat", [room.input[0], new.output[0]], shape, axis=2)
-    graph.replace_all_inputs(room.output[0], written)  # by who asks for its length
+    graph.replace_all_inputs(room.output[0], written)  # nodes that read the cache's length use it too
 
 
 def _instead(graph: Any, node: Any, operator: str, inputs: list[str], shape: Any, **attributes: Any) -> None:

@@ -1,1 +1,1 @@
-"""What writes the files of each format."""
+"""Writers of the files of each format."""

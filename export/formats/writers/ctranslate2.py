@@ -1,4 +1,4 @@
-"""The same weights for CTranslate2, written through its own specification.
+"""Writer of a CTranslate2 model through that library's own specification.
 
 The projections are fused, the positions are the model's own table, and the output projection is the target
 embedding.
@@ -26,12 +26,12 @@ def write_ctranslate2(model: TranslationModel, directory: Path) -> None:
     """Write a directory that `ctranslate2.Translator` opens; its tokens are the pieces of the tokenizer.
 
     Args:
-        model: the model, with float weights.
-        directory: where the files go; it must not exist.
+        model: Model with float weights.
+        directory: The directory, which must not exist.
 
     Raises:
-        ValueError: the model has no tokenizer, or computes what CTranslate2 does not.
-        FileExistsError: the directory exists.
+        ValueError: If the model has no tokenizer, or needs operations that CTranslate2 does not have.
+        FileExistsError: If the directory exists.
     """
     tokenizer = model.tokenizer
     if tokenizer is None:
@@ -49,7 +49,11 @@ def write_with_vocabulary(
     end_id: int,
     directory: Path,
 ) -> None:
-    """Write a model whose tokens have any names: source[i] and target[i] are those of id i."""
+    """Write a model with given tokens: source[i] and target[i] are the tokens of id i.
+
+    Raises:
+        ValueError: If the model needs operations that CTranslate2 does not have.
+    """
     refused = unlike_network(model)
     if refused:
         raise ValueError(refused)
@@ -62,6 +66,7 @@ def write_with_vocabulary(
     spec.config.unk_token = target[1]
     spec.config.layer_norm_epsilon = network.epsilon
     spec.validate()
+    spec.optimize()  # equal tables are written once
     with making(directory) as complete:
         spec.save(str(complete))
 

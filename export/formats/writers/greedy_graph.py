@@ -1,6 +1,7 @@
-"""Greedy decoding in one graph, for any batch and length: the inside of the SavedModel and translate.onnx.
+"""Greedy decoding in one graph for any batch and length, which SavedModel and translate.onnx contain.
 
-It goes in stretches: between two of them the rows that have ended leave. Its cache grows place by place.
+The graph decodes in stretches of steps, and removes rows that have ended after each stretch. Its cache grows
+with every step.
 
 B batch, S source length, L answer length, R rows that have not ended, V target vocabulary.
 """
@@ -15,14 +16,19 @@ from keras_transformer.layers.decoder import DecoderCache
 from keras_transformer.models.network import Network
 from keras_transformer.models.translation import DecodingState
 
-STRETCH = 8  # steps between two looks at which rows have ended
+STRETCH = 8  # steps between two removals of rows that have ended
 
 
 class Answers(NamedTuple):
-    """The greedy translations of a batch."""
+    """Greedy translations of a batch.
 
-    target: Any  # (B, L) int32: each up to and with its end, then 0
-    score: Any  # (B,) float32: the mean log-probability of these
+    Attributes:
+        target: Token ids (B, L) int32, each row up to and including its end id, then 0.
+        score: Mean log-probability of these (B,) float32.
+    """
+
+    target: Any
+    score: Any
 
 
 def greedy_answers(
@@ -30,7 +36,13 @@ def greedy_answers(
 ) -> Answers:
     """Decode rows (B, S) greedily, with the answers of `search_ids`.
 
-    `state` is their encoding with an empty cache, and each `step` is given a cache with room for one more.
+    Args:
+        step: Step function of the model; each call gets a cache with room for one more position.
+        state: Encoding of the rows, with an empty cache.
+        source: Token ids (B, S).
+        start_id: Id of the token before every answer.
+        end_id: Id of the token that ends an answer.
+        network: Configuration with the length limits.
     """
     limits = _limits(source, end_id, network)
     batch = tf.shape(source)[0]
@@ -71,7 +83,7 @@ def greedy_answers(
 
 
 def _limits(source: Any, end_id: int, network: Network) -> Any:
-    """(B, S) -> (B,): the most tokens of each answer; none where the source is nothing but its end."""
+    """Return the largest number of tokens of each answer (B,); 0 for a source that holds only its end id."""
     lengths = tf.math.count_nonzero(source, axis=1, dtype=tf.int32)
     nothing = (lengths == 0) | ((lengths == 1) & (tf.reduce_sum(source, axis=1) == end_id))
     return tf.where(nothing, 0, tf.minimum(network.answer_limit(lengths), network.max_length))
@@ -87,18 +99,18 @@ def _taken(state: DecodingState, rows: Any) -> DecodingState:
 
 
 def _one_more(part: Any) -> Any:
-    """(R, H, T, K) -> (R, H, T + 1, K)."""
+    """Pad (R, H, T, K) to (R, H, T + 1, K)."""
     return tf.pad(part, [[0, 0], [0, 0], [0, 1], [0, 0]])
 
 
 def highest_log_prob(logits: Any) -> Any:
-    """(R, V) -> (R, 1): the log-probability of the token that greedy decoding takes."""
+    """Return the log-probability of the greedy token, (R, V) -> (R, 1)."""
     highest = tf.reduce_max(logits, axis=1, keepdims=True)
     return -tf.math.log(tf.reduce_sum(tf.exp(logits - highest), axis=1, keepdims=True))
 
 
 def _shapes(cache: DecoderCache) -> tuple[Any, ...]:
-    """Return the shapes of the loop's values: heads and their width are fixed, every other size is free."""
+    """Return the shapes of the loop's values: all dimensions but heads and their width are dynamic."""
 
     def free(part: Any) -> Any:
         return tf.TensorShape([None, part.shape[1], None, part.shape[3]])

@@ -1,4 +1,4 @@
-"""attention.onnx: a source and an answer in, every attention weight and each token's log-probability out.
+"""Writer of attention.onnx: a source and an answer in, all attention weights and log-probabilities out.
 
 B batch, S source length, T target length, H heads.
 """
@@ -13,19 +13,26 @@ from keras_transformer.models.translation import PAD_ID, TranslationModel
 
 
 class AttentionOutputs(NamedTuple):
-    """The outputs of the file."""
+    """Outputs of the file.
 
-    encoder: Any  # (layers, B, H, S, S): how much each source position takes from each other one
-    decoder: Any  # (layers, B, H, T, T): the same in the target, which is read shifted by one
-    cross: Any  # (layers, B, H, T, S): and from the target to the source
-    log_probs: Any  # (B, T), 0 where the target is padding
+    Attributes:
+        encoder: Self-attention of the source (layers, B, H, S, S).
+        decoder: Self-attention of the target, which is read shifted by one position (layers, B, H, T, T).
+        cross: Attention of the target to the source (layers, B, H, T, S).
+        log_probs: Log-probability of each token (B, T), 0 for padding.
+    """
+
+    encoder: Any
+    decoder: Any
+    cross: Any
+    log_probs: Any
 
 
 def write_attention_onnx(model: TranslationModel, path: Path) -> None:
-    """Write source (B, S) and target (B, T), both padded with 0 -> AttentionOutputs; a target has its end.
+    """Write the graph source (B, S), target (B, T) -> AttentionOutputs, padded with 0.
 
-    Row t of decoder and cross belongs to the t-th token of the target: it is what the model looked at to say
-    it, having read the start and the tokens before it.
+    Row t of decoder and cross belongs to token t of the target: it has the weights with which the model
+    predicts it, after reading the start token and the tokens before it.
     """
     start_id, _ = start_and_end(model)
 

@@ -1,4 +1,4 @@
-"""encoder.onnx, decoder.onnx and candidates.onnx of a version."""
+"""Writer of encoder.onnx and decoder.onnx."""
 
 from pathlib import Path
 
@@ -12,22 +12,22 @@ from keras_transformer.models.weights import network_weights
 
 
 def write_scheduler_onnx(model: TranslationModel, directory: Path, products: Products | None = None) -> None:
-    """Write the graphs; that of the candidates is the same in each precision.
+    """Write both graphs.
 
     Args:
-        model: the model, with float weights.
-        directory: where the files go.
-        products: the precision, whose suffix stands in the files' names; float32 by default.
+        model: Model with float weights.
+        directory: Directory of the files.
+        products: Precision, whose suffix is part of the file names; by default float32.
 
     Raises:
-        ValueError: there are no graphs of this model.
+        ValueError: If this model has no graphs.
     """
     products = products or Float32()
     refused = refusal(model)
     if refused:
         raise ValueError(refused)
     network = network_weights(model)
-    for make in (encoder, decoder):  # one after the other: large weights are in memory once
+    for make in (encoder, decoder):  # one after the other, to hold large weights only once
         graph = make(network, products)
         write_pieces(directory / f"{graph.name}{products.suffix}.onnx", graph.pieces())
         del graph

@@ -1,7 +1,7 @@
-"""text.onnx: translate.onnx with the tokenizer inside, for ONNX Runtime with onnxruntime-extensions.
+"""Writer of text.onnx: translate.onnx with the tokenizer inside, for onnxruntime-extensions.
 
-Its operators end a text at a NUL, which they take for the end of a string. All other text has the
-translation that it has everywhere.
+These operators end a text at a NUL, because it ends a string in C. All other text has the same translation as
+in other runtimes.
 
 B batch, S source length, L answer length, P pieces of all texts together.
 """
@@ -24,7 +24,11 @@ GRAPHS = Path(__file__).parent / "text"
 
 
 def write_text_onnx(model: TranslationModel, path: Path) -> None:
-    """text (B,) -> translation (B,), score (B,): the mean log-probability of its tokens."""
+    """Write the graph text (B,) -> translation (B,), score (B,), the mean log-probability of the tokens.
+
+    Raises:
+        ValueError: If the model has no tokenizer.
+    """
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise ValueError("this model has no tokenizer: text.onnx translates text.")
@@ -54,7 +58,7 @@ def _graph(name: str, numbers: Mapping[str, object]) -> GraphProto:
 
 
 def _give(operator: str, graph: GraphProto, pieces: bytes) -> None:
-    """Give the tokenizer's model to an operator, as its attribute."""
+    """Set the tokenizer's model as an attribute of an operator."""
     for node in graph.node:
         if node.op_type == operator:
             node.attribute.append(helper.make_attribute("model", pieces))

@@ -1,4 +1,6 @@
-"""translate.onnx: ids in, ids out, the whole greedy loop inside. One call from any ONNX Runtime.
+"""Writer of translate.onnx: ids in, ids out, with the whole greedy loop inside.
+
+One call from any ONNX Runtime binding translates a batch.
 
 B batch, S source length, L answer length.
 """
@@ -18,10 +20,10 @@ SCORE = Value("score", tf.float32, ("batch",))
 
 
 def write_translate_onnx(model: TranslationModel, path: Path) -> None:
-    """source (B, S), padded with 0 -> target (B, L), each up to and with its end, then 0, and score (B,).
+    """Write the graph source (B, S), padded with 0 -> target (B, L), score (B,).
 
-    The score is the mean log-probability of the answer's tokens. A source that is nothing but its end has
-    none: zeros, and the score 0.
+    Each target row ends with its end id, then 0. The score is the mean log-probability of its tokens. A
+    source that holds only its end id has no answer: zeros, and the score 0.
     """
     translate_graph(model).write(path)
 
@@ -31,11 +33,11 @@ def translate_graph(model: TranslationModel) -> Converted:
     start_id, end_id = start_and_end(model)
 
     def translated(source: Any) -> Answers:
-        # of a source without tokens a reshape could not infer the batch: it gets one of padding
+        # a source without tokens gets a padding token, because a reshape could not infer the batch
         rows, length = tf.unstack(tf.shape(source))
         padding = tf.zeros([rows, tf.cast(length == 0, tf.int32)], tf.int32)
         source = tf.concat([source, padding], axis=1)
-        # ONNX Runtime itself lays out a matrix that is constant: the embedding need not be turned round here
+        # no transposed embedding here: ONNX Runtime prepares constant matrices itself
         state = model.encode(source, 0)._replace(output=())
         return greedy_answers(model.step, state, source, start_id, end_id, model.network)
 

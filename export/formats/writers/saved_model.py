@@ -1,6 +1,6 @@
-"""A SavedModel, text in and text out: tokenizer and greedy loop are in the graph.
+"""Writer of a SavedModel, text in and text out, with tokenizer and greedy loop in the graph.
 
-TensorFlow with tensorflow-text is all that it needs, and TensorFlow Serving takes the directory as it is.
+It needs only TensorFlow with tensorflow-text; TensorFlow Serving can serve the directory.
 
 B batch, S source length, T target length.
 """
@@ -25,15 +25,15 @@ Outputs = dict[str, Any]
 
 
 def write_saved_model(model: TranslationModel, directory: Path) -> None:
-    """Write saved_model.pb, variables/ and TensorFlow's other files into a directory that exists.
+    """Write saved_model.pb, variables/ and TensorFlow's other files into an existing directory.
 
     Raises:
-        ValueError: the model has no tokenizer.
+        ValueError: If the model has no tokenizer.
     """
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise ValueError("this model has no tokenizer: a SavedModel translates text.")
-    # not the Keras model itself: loading that would need Keras
+    # not the Keras model itself, which could not be loaded without Keras
     module = tf.Module()
     module.weights = [weight.value for weight in model.weights]
     module.end_id = tf.Variable(tokenizer.eos_id, trainable=False)
@@ -58,8 +58,8 @@ def write_saved_model(model: TranslationModel, directory: Path) -> None:
 
 @contextmanager
 def _positions_once(model: TranslationModel) -> Iterator[tf.Variable]:
-    """Let the model read its positions from a variable: a constant would be in each graph again."""
-    attributes = model.positions.__dict__  # not by setattr: Keras would keep the variable
+    """Let the model read its positions from a variable: as a constant, every graph would contain a copy."""
+    attributes = model.positions.__dict__  # not with setattr: Keras would track the variable
     table = attributes["table"]
     attributes["table"] = tf.Variable(table, trainable=False)
     try:
@@ -74,7 +74,7 @@ def _traced(function: Any, given: Any) -> Any:
 
 
 class _Graphs:
-    """The functions of the signatures."""
+    """Functions of the signatures."""
 
     def __init__(self, model: TranslationModel, tokenizer: Tokenizer) -> None:
         self.model = model
@@ -86,24 +86,25 @@ class _Graphs:
         self.answers = _traced(self._answers, SOURCE)  # one graph that the signatures share
 
     def translate(self, text: Any) -> Outputs:
-        """text (B,) -> translation (B,), score (B,): the mean log-probability of its tokens."""
+        """Translate text (B,) -> translation (B,), score (B,), the mean log-probability of the tokens."""
         answers = self.answers(self._encoded(text))
         return {"translation": self._decoded(answers.target), "score": answers.score}
 
     def tokens(self, source: Any) -> Outputs:
-        """source (B, S) -> target (B, T), score (B,).
+        """Translate source (B, S) -> target (B, T), score (B,).
 
-        A source ends with its first end. What fills it up behind that may be anything: TensorFlow Serving
-        does not take 0 when it joins batches.
+        A source ends with its first end id; the ids after it are ignored. They may be other than 0, because
+        TensorFlow Serving cannot pad with 0 when it joins batches.
         """
         ends = tf.cast(source == self.end_id, tf.int32)
         behind = tf.cumsum(ends, axis=1, exclusive=True) > 0
         return self.answers(tf.where(behind, PAD_ID, source))._asdict()
 
     def align(self, text: Any) -> Outputs:
-        """text (B,) -> translation, score, the pieces (B, S) and (B, T), and alignment (B, T, S).
+        """Translate text (B,), and align: translation, score, pieces (B, S) and (B, T), alignment (B, T, S).
 
-        It says how much each piece of the target, and its end, looked at each of the source; "" is no piece.
+        The alignment is the attention of each target piece, and of its end id, to each source piece; "" is no
+        piece.
         """
         source = self._encoded(text)
         target, score = self.answers(source)

@@ -1,4 +1,4 @@
-"""The encoder and one step of a SavedModel, for a scheduler that keeps many sentences going at once.
+"""The encoder and one decoding step of a SavedModel, for a scheduler that decodes many sentences at once.
 
 B batch, S source length, T positions of the cache, L layers of the decoder, H heads, K width of a head.
 """
@@ -11,11 +11,11 @@ from export.formats.writers.greedy_graph import highest_log_prob
 from keras_transformer.layers.decoder import BlockCache, DecoderCache
 from keras_transformer.models.translation import DecodingState, TranslationModel
 
-ROW = tf.int32  # a number of each row
+ROW = tf.int32  # type of the inputs with a number for each row
 
 
 class StepGraph:
-    """The functions of the signatures `encode` and `step`."""
+    """Functions of the signatures `encode` and `step`."""
 
     def __init__(self, model: TranslationModel) -> None:
         self.model = model
@@ -29,17 +29,24 @@ class StepGraph:
         ]
 
     def encode(self, source: Any) -> dict[str, Any]:
-        """source (B, S) -> memory (2 L, B, H, S, K): the key and the value of each layer of the decoder."""
+        """Encode source (B, S) -> memory (2 L, B, H, S, K), the keys and values of each decoder layer."""
         blocks = self.model.encode(source, 0).cache.blocks
         return {
             "memory": tf.stack([part for each in blocks for part in (each.memory_key, each.memory_value)])
         }
 
     def step(self, token: Any, position: Any, memory_length: Any, memory: Any, cache: Any) -> dict[str, Any]:
-        """A token of each row (B,) at its position (B,), which the cache (2 L, B, H, T, K) has room for.
+        """Decode one token of each row.
 
-        -> next (B,), its log_prob (B,), and the cache with what the token adds. Of the memory a row has its
-        memory_length (B,), and what lies behind that does not matter.
+        Args:
+            token: Last token of each row (B,).
+            position: Index of the new position (B,).
+            memory_length: Number of real positions in the memory of each row (B,); the others are ignored.
+            memory: Result of `encode` (2 L, B, H, S, K).
+            cache: Keys and values (2 L, B, H, T, K) with room for the position.
+
+        Returns:
+            `next` (B,), its `log_prob` (B,), and the cache with the new position as `cache_written`.
         """
         mask = tf.sequence_mask(memory_length, tf.shape(memory)[3])[:, None, None]
         parts = [tf.unstack(each, 2 * self.layers) for each in (cache, memory)]

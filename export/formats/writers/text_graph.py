@@ -1,4 +1,4 @@
-"""Text to ids and back in a TensorFlow graph, as `Tokenizer` does it.
+"""Tokenization in a TensorFlow graph, with the results of `Tokenizer`.
 
 B batch.
 """
@@ -13,24 +13,24 @@ from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.vocabulary import END_ID, SPACE, UNKNOWN_ID
 
 _CODED = r"(?s)(>>.*?<<)(.*)"  # a text that begins with the code of a target language
-#: What str.strip removes.
+#: The characters that str.strip removes.
 _SPACES = (
     r"[\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+"
 )
 
 
 def source_pieces(tokenizer: Tokenizer) -> Any:
-    """Return what tokenizes the source: `tokenize`, `detokenize` and `id_to_string`, as tensorflow-text."""
+    """Return the tokenizer of the source, with the methods `tokenize`, `detokenize` and `id_to_string`."""
     return _pieces(tokenizer, tokenizer.source_model, 0)
 
 
 def target_pieces(tokenizer: Tokenizer) -> Any:
-    """Return the same for the target."""
+    """Return the tokenizer of the target, with the same methods."""
     return _pieces(tokenizer, tokenizer.target_model, 1)
 
 
 def _pieces(tokenizer: Tokenizer, model: bytes, side: int) -> Any:
-    # named by its model: TensorFlow shares tokenizers of one name across SavedModels
+    # a name per model, because TensorFlow shares tokenizers of one name across SavedModels
     name = f"pieces_{sha256(model).hexdigest()}"
     if not tokenizer.vocabularies:
         return SentencepieceTokenizer(model=model, name=name)
@@ -39,7 +39,7 @@ def _pieces(tokenizer: Tokenizer, model: bytes, side: int) -> Any:
 
 
 class _VocabularyPieces(tf.Module):
-    """A SentencePiece model that cuts the text, and a vocabulary that numbers the pieces."""
+    """Tokenizer with a SentencePiece model that splits the text, and a vocabulary that numbers the pieces."""
 
     def __init__(self, cut: SentencepieceTokenizer, vocabulary: tuple[str, ...], languages: bool) -> None:
         super().__init__()
@@ -50,11 +50,11 @@ class _VocabularyPieces(tf.Module):
         initializer = tf.lookup.KeyValueTensorInitializer
         self.ids = tf.lookup.StaticHashTable(initializer(pieces, numbers), UNKNOWN_ID)
         self.names = tf.lookup.StaticHashTable(initializer(numbers, pieces), "")
-        # the collection of TensorFlow 1, which conversion to ONNX would try to write
+        # empty this collection of TensorFlow 1, which the conversion to ONNX would try to write
         tf.compat.v1.get_default_graph().clear_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS)
 
     def tokenize(self, text: Any) -> Any:
-        """(B,) -> ragged ids (B, any)."""
+        """Encode texts (B,) to ragged ids (B, any)."""
         if not self.languages:
             return self._ids(self.cut.tokenize(text))
         token = tf.where(
@@ -69,7 +69,7 @@ class _VocabularyPieces(tf.Module):
         return tf.ragged.map_flat_values(self.ids.lookup, pieces)
 
     def detokenize(self, ids: Any) -> Any:
-        """Ragged ids (B, any) -> (B,)."""
+        """Decode ragged ids (B, any) to texts (B,)."""
         said = tf.ragged.boolean_mask(ids, ids > END_ID)
         text = self.cut.detokenize(tf.ragged.map_flat_values(self.names.lookup, said))
         spaced = tf.strings.regex_replace(text, SPACE, " ")
@@ -78,5 +78,5 @@ class _VocabularyPieces(tf.Module):
         )
 
     def id_to_string(self, ids: Any) -> Any:
-        """Ids of any shape -> their pieces."""
+        """Return the pieces of ids of any shape."""
         return self.names.lookup(tf.cast(ids, tf.int32))

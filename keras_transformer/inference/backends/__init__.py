@@ -1,1 +1,1 @@
-"""Runtimes that decode a batch of rows, each in a file that imports its library."""
+"""Runtimes that decode a batch of rows, each in a module that imports its library."""

@@ -1,4 +1,4 @@
-"""Rows in ONNX Runtime: their caches are written in place, in buffers that never move.
+"""Backend on ONNX Runtime, which writes its caches in place, in buffers that never move.
 
 N slots, B rows, S source length, D width, H heads, K head width, L decoder layers, V vocabulary.
 """
@@ -17,18 +17,18 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class OnnxBackend:
-    """The encoder and decoder graphs of `keras_transformer.graphs.transformer`.
+    """Backend on the encoder and decoder graphs of `keras_transformer.graphs.transformer`.
 
-    The first B slots are taken. Buffers do not move, so one binding for each B is enough.
+    The first B slots are in use. Buffers never move, so one binding for each B is enough.
 
     Args:
-        encoder: a session of the encoder.
-        decoder: a session of the decoder.
-        candidates: a session of the graph of candidates; without it (None) there are no beams or prefixes.
-        start_id: the token that every answer starts after.
-        slots: the maximum of B.
-        longest_source: the longest source, in tokens.
-        longest_answer: the longest answer, in tokens.
+        encoder: Session of the encoder.
+        decoder: Session of the decoder.
+        candidates: Session of the graph of candidates; None for no beams and prefixes.
+        start_id: Id of the token before every answer.
+        slots: Maximum of B.
+        longest_source: Largest number of tokens of a source.
+        longest_answer: Largest number of tokens of an answer.
     """
 
     def __init__(
@@ -67,10 +67,12 @@ class OnnxBackend:
         self._bindings: dict[int, Any] = {}
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
+        """Encode sources of one length."""
         encoded: Encoded = self._encoder.run(None, {"source": np.array(sources, np.int32)})
         return encoded
 
     def admit(self, encoded: Encoded, copies: int = 1) -> None:
+        """Copy encoded sentences into the next free slots, `copies` times each."""
         memory, last = (part if copies == 1 else np.repeat(part, copies, axis=1) for part in encoded)
         _, rows, _, length, _ = memory.shape
         new = slice(self.rows, self.rows + rows)
@@ -82,6 +84,7 @@ class OnnxBackend:
         self.rows += rows
 
     def step(self) -> StepResult:
+        """Decode the next token of every row."""
         rows = slice(self.rows)
         binding = self._bindings.get(self.rows)
         if binding is None:
@@ -89,15 +92,18 @@ class OnnxBackend:
         return self._run(binding, rows)
 
     def step_alone(self, row: int) -> StepResult:
+        """Decode the next token of one row."""
         rows = slice(row, row + 1)
         return self._run(self._bound(rows), rows)
 
     def candidates(self, count: int) -> Candidates:
+        """Return the candidates of each row after the last step."""
         log_probs = self._log_probs[: self.rows]
         counts = np.array([min(count, log_probs.shape[1])])
         return Candidates(log_probs, *self._candidates.run(None, {"log_probs": log_probs, "count": counts}))
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
+        """Copy the caches of parent rows to their rows, and set the last tokens."""
         self._token[rows, 0] = tokens
         moved = rows != parents
         if moved.any():
@@ -106,6 +112,7 @@ class OnnxBackend:
             cache[:, rows, :, :written] = cache[:, parents, :, :written]
 
     def retire(self, row: int) -> None:
+        """Free a row; the last row moves to its slot."""
         self.rows -= 1
         if row == self.rows:
             return
@@ -143,7 +150,7 @@ class OnnxBackend:
         return binding
 
     def _outputs(self, rows: slice) -> Arrays:
-        """Return the buffers of what the decoder says of these rows, other than the caches."""
+        """Return the buffers of the decoder's outputs for these rows, except the caches."""
         outputs: Arrays = {"next": self._token[rows], "log_prob": self._log_prob[rows]}
         if self.has_candidates:
             outputs["log_probs"] = self._log_probs[rows]
@@ -155,5 +162,5 @@ def _address(values: NDArray[Any]) -> tuple[Any, ...]:
 
 
 def part_name(part: int) -> str:
-    """Return how the graphs call one of the 2 L keys and values of all layers."""
+    """Return the name in the graphs of one of the 2 L keys and values of all layers."""
     return f"{('key', 'value')[part % 2]}_{part // 2}"

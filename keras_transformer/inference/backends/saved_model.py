@@ -1,4 +1,4 @@
-"""Rows in TensorFlow, through the signatures `encode` and `step` of a SavedModel.
+"""Backend on TensorFlow, which calls the signatures `encode` and `step` of a SavedModel.
 
 2 L keys and values of the layers, B rows, H heads, S longest source, T positions so far, K head width.
 """
@@ -17,7 +17,7 @@ GROWTH = 8  # positions by which the cache grows
 
 
 class SavedModelBackend:
-    """Greedy only: the signatures return no candidates. A step creates a new cache."""
+    """Backend for greedy decoding; the signatures return no candidates. Each step creates a new cache."""
 
     has_candidates = False
 
@@ -27,13 +27,15 @@ class SavedModelBackend:
         self._loaded = tf.saved_model.load(str(directory))
         self._encode, self._step = (self._loaded.signatures[name] for name in ("encode", "step"))
         self._token = self._position = self._memory_length = np.zeros(0, np.int32)
-        self._memory: Any = None  # (2 L, B, H, S, K), zeros behind the end of a row's source
+        self._memory: Any = None  # (2 L, B, H, S, K), zeros after the end of a row's source
         self._cache: Any = None  # (2 L, B, H, T, K)
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
+        """Encode sources of one length."""
         return [self._encode(source=tf.constant(np.array(sources, np.int32)))["memory"]]
 
     def admit(self, encoded: Encoded, copies: int = 1) -> None:
+        """Append encoded sentences to memory and cache, `copies` times each."""
         coming = tf.repeat(encoded[0], copies, axis=1)
         _, rows, _, length, _ = coming.shape
         memory = coming[:, :0] if self._memory is None else self._memory
@@ -47,6 +49,7 @@ class SavedModelBackend:
         self._memory_length = np.append(self._memory_length, np.full(rows, length, np.int32))
 
     def step(self) -> StepResult:
+        """Decode the next token of every row."""
         result = self._run(np.arange(len(self._token)))
         self._cache = result["cache_written"]
         self._token = result["next"].numpy()
@@ -54,6 +57,7 @@ class SavedModelBackend:
         return StepResult(self._token, result["log_prob"].numpy())
 
     def step_alone(self, row: int) -> StepResult:
+        """Decode the next token of one row."""
         result = self._run(np.array([row]))
         cache = _with_positions(self._cache, result["cache_written"].shape[3])
         self._cache = tf.concat([cache[:, :row], result["cache_written"], cache[:, row + 1 :]], axis=1)
@@ -63,9 +67,11 @@ class SavedModelBackend:
         return StepResult(self._token[row : row + 1], result["log_prob"].numpy())
 
     def candidates(self, count: int) -> Candidates:
+        """Refuse, because the signatures return no candidates."""
         raise NotImplementedError("the signatures of a SavedModel return no candidates.")
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
+        """Give rows the state of their parents, and set the last tokens."""
         source = np.arange(len(self._token))
         source[rows] = parents
         self._cache = tf.gather(self._cache, source, axis=1)
@@ -74,6 +80,7 @@ class SavedModelBackend:
         self._token[rows] = tokens
 
     def retire(self, row: int) -> None:
+        """Remove a row; the last row takes its index."""
         last = len(self._token) - 1
         kept = np.arange(last)
         if row < last:
@@ -97,5 +104,5 @@ class SavedModelBackend:
 
 
 def _with_positions(part: Any, length: int) -> Any:
-    """(2 L, B, H, T, K) -> (2 L, B, H, length, K)."""
+    """Pad (2 L, B, H, T, K) to (2 L, B, H, length, K)."""
     return tf.pad(part, [[0, 0], [0, 0], [0, 0], [0, length - part.shape[3]], [0, 0]])

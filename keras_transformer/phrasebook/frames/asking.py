@@ -51,7 +51,7 @@ def ask(
     openings: tuple[str, str] = ("", ""),
     placed: tuple[bool, bool] = (False, False),
 ) -> SentencePair:
-    """The question, inverted or with est-ce que; `placed` is gender and number of an object it opens with."""
+    """Build a question, inverted or with est-ce que; `placed` is gender and number of a preceding object."""
     subject, call_fr, call_en, inverted, both = asked
     if inverted:
         source = french.inverted(subject, pair.french, tense, words[0], placed=placed)
@@ -71,7 +71,7 @@ ASKABLE = tuple((deed, moment) for deed, moment in DEEDS_IN_TIME
 
 @frame(7, YOUS, ASKABLE)
 def asking_deed(asked: Asked, deed_in_time: tuple[Deed, Moment]) -> SentencePair | None:
-    """Avez-vous acheté du pain hier ?"""
+    """Sentences like: Avez-vous acheté du pain hier ?"""
     deed, moment = deed_in_time
     if not sensible(asked[0], deed) or (asked[1] and asked[1].removeprefix(", ") in deed.thing.french):
         return None
@@ -83,13 +83,13 @@ LIKE, BEING = verb("aimer", "like"), verb("être", "be")
 
 @frame(3, ASKED, LIKED)
 def asking_taste(asked: Asked, liked: tuple[str, str]) -> SentencePair:
-    """Aimez-vous le café ?"""
+    """Sentences like: Aimez-vous le café ?"""
     return ask(asked, LIKE, Tense.HABIT, liked)
 
 
 @frame(2, ASKED, OWNABLE)
 def asking_having(asked: Asked, thing: Thing) -> SentencePair | None:
-    """Avez-vous un parapluie ?"""
+    """Sentences like: Avez-vous un parapluie ?"""
     if any(name in asked[0].french and name in thing.french for name in ("enfants", "amis")):
         return None
     return ask(asked, HAVE, Tense.HABIT, (thing.french, thing.english))
@@ -103,7 +103,7 @@ def asking_having(asked: Asked, thing: Thing) -> SentencePair | None:
     ("", "why"),
 )
 def asking_mood(asked: Asked, mood: Adjective, time: tuple[Tense, str, str], why: str) -> SentencePair | None:
-    """Pourquoi est-ce que Marie est triste ?"""
+    """Sentences like: Pourquoi est-ce que Marie est triste ?"""
     subject = asked[0]
     tense, when_fr, when_en = time
     feminine = subject.feminine or asked[2] in (", madam", ", Marie", ", Mum")
@@ -168,7 +168,7 @@ PLACED = {"combien de livres": (False, True), "combien de photos": (True, True),
 
 @frame(3, YOUS, QUESTIONS)
 def asking_details(asked: Asked, question: tuple[str, str, Verb, Tense, str, str]) -> SentencePair | None:
-    """Où habitez-vous ? / Qu'est-ce que Marie mange ?"""
+    """Sentences like: Où habitez-vous ? / Qu'est-ce que Marie mange ?"""
     opening_fr, opening_en, pair, tense, words, meaning = question
     *_, inverted, both = asked
     if pair.french.reflexive and inverted and not both:
@@ -197,7 +197,7 @@ TIMETABLE = (*((*start, ("", "")) for start in STARTS),
 def asking_time(
     entry: tuple[tuple[str, str], tuple[str, str], tuple[str, str]], opening: tuple[str, str]
 ) -> SentencePair:
-    """À quelle heure ouvre la banque ?"""
+    """Sentences like: À quelle heure ouvre la banque ?"""
     (source, target), names, day = entry
     pair = verb(*names)
     return say(
@@ -223,7 +223,7 @@ SEEKING = (("où", " ?", "where", "?"), ("excusez-moi, où", " ?", "excuse me, w
 
 @frame(3, SOUGHT, SEEKING)
 def seeking(sought: tuple[str, str, bool, bool], how: tuple[str, str, str, str]) -> SentencePair | None:
-    """Où est la gare ? / Savez-vous où est la gare ?"""
+    """Sentences like: Où est la gare ? / Savez-vous où est la gare ?"""
     source, target, many, someone = sought
     if "sais-tu" in how[0] and ("votre" in source or "Paul" in source):
         return None

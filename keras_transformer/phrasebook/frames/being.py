@@ -66,7 +66,7 @@ BEINGS = (
 
 
 def hidden(subject: Subject, state: Adjective) -> bool:
-    """Whether a marked subject looks like the unmarked one here: vous êtes heureux."""
+    """Return whether a marked subject looks like the unmarked one in this sentence: vous êtes heureux."""
     form = french.agree(state, subject.feminine, subject.plural)
     return subject.marked and form == french.agree(state, False, subject.person == 3)
 
@@ -75,7 +75,7 @@ def hidden(subject: Subject, state: Adjective) -> bool:
 def being(
     subject: Subject, state: Adjective, how: tuple[Tense, Polarity, str, str, str, str]
 ) -> SentencePair | None:
-    """Elle est très fatiguée."""
+    """Sentences like: Elle est très fatiguée."""
     tense, polarity, very_fr, very_en, when_fr, when_en = how
     lasting = state in NATURES
     if lasting and (when_fr or polarity is Polarity.NEVER or very_fr in ("toujours", "souvent")):
@@ -101,7 +101,7 @@ WORKING = (
 def working(
     subject: Subject, job: Adjective, where: tuple[str, str], polarity: Polarity
 ) -> SentencePair | None:
-    """Je suis étudiant. -> I am a student."""
+    """Sentences like: Je suis étudiant. -> I am a student."""
     form = french.agree(job, subject.feminine, subject.plural)
     if hidden(subject, job):
         return None
@@ -129,7 +129,7 @@ FEELING_TIMES = (
 def feeling(
     subject: Subject, name: tuple[str, str], time: tuple[Tense, Polarity, str, str]
 ) -> SentencePair | None:
-    """J'ai faim. -> I am hungry."""
+    """Sentences like: J'ai faim. -> I am hungry."""
     tense, polarity, when_fr, when_en = time
     if name[0] in ("raison", "tort") and (when_fr or polarity is Polarity.NO_LONGER):
         return None
@@ -158,7 +158,7 @@ ACHE_TIMES = (
 
 @frame(1.5, SUBJECTS, ACHES, ACHE_TIMES)
 def aching(subject: Subject, ache: tuple[str, str, str], time: tuple[Tense, Tense, str, str]) -> SentencePair:
-    """Elle a mal à la tête. -> She has a headache."""
+    """Sentences like: Elle a mal à la tête. -> She has a headache."""
     tense_fr, tense_en, when_fr, when_en = time
     source = french.clause(subject, AVOIR, tense_fr, f"mal {ache[0]} {when_fr}".strip())
     suffered = ache[2] if subject.plural else ache[1]
@@ -177,7 +177,7 @@ HAVINGS = ((Tense.HABIT, YES, "", ""), (Tense.HABIT, NOT, "", ""), (Tense.HABIT,
 
 @frame(3, SUBJECTS, OWNABLE, HAVINGS)
 def having(subject: Subject, thing: Thing, time: tuple[Tense, Polarity, str, str]) -> SentencePair | None:
-    """Nous n'avons pas de voiture."""
+    """Sentences like: Nous n'avons pas de voiture."""
     tense, polarity, when_fr, when_en = time
     if subject.french in ("les enfants", "mes amis") and "enfants" in thing.french + subject.french:
         return None
@@ -215,7 +215,7 @@ NEEDS: tuple[tuple[str, str, bool | None], ...] = (
 def needing(
     subject: Subject, need: tuple[str, str, bool | None], time: tuple[Tense, Polarity, str, str]
 ) -> SentencePair | None:
-    """J'ai besoin d'un stylo. -> I need a pen."""
+    """Sentences like: J'ai besoin d'un stylo. -> I need a pen."""
     (words, meaning, many), (tense, polarity, *_) = need, time
     if many not in (None, subject.plural):
         return None
@@ -231,7 +231,7 @@ COMPARED = (*NATURES, *MOODS[:2])
 def comparing(
     subject: Subject, quality: Adjective, how: str, other: Subject, polarity: Polarity
 ) -> SentencePair | None:
-    """Paul est plus grand que Marie. -> Paul is taller than Marie."""
+    """Sentences like: Paul est plus grand que Marie. -> Paul is taller than Marie."""
     if (
         subject.french in other.french
         or other.french in subject.french
@@ -277,7 +277,7 @@ def because(
     absence: tuple[tuple[str, str, str, str], tuple[str, ...]],
     reason: tuple[str, str, Adjective | None],
 ) -> SentencePair | None:
-    """Mes parents restent à la maison parce qu'ils sont fatigués."""
+    """Sentences like: Mes parents restent à la maison parce qu'ils sont fatigués."""
     many = subject.person == 5
     who, (kind, meaning, mood), (doing, reasons) = pronoun(subject), reason, absence
     if meaning not in reasons:

@@ -32,7 +32,7 @@ DAYS = (("ce soir", "tonight"), ("demain", "tomorrow"), ("lundi", "Monday"), ("s
 
 
 def several(source: str, target: str) -> tuple[Words, ...]:
-    """Two to six of them."""
+    """Return two to six of a thing, in both languages."""
     return tuple((f"{number_in_french(count)} {source}", f"{number_in_english(count)} {target}")
                  for count in range(2, 7))  # fmt: skip
 
@@ -48,7 +48,7 @@ FOR_CITIES = tuple((f"pour {source}", f"to {target}") for source, target in CITI
 
 
 def for_(*groups: tuple[Words, ...]) -> tuple[Words, ...]:
-    """pour deux nuits: for two nights."""
+    """Return phrases like: pour deux nuits, for two nights."""
     return tuple((f"pour {source}", f"for {target}") for group in groups for source, target in group)
 
 
@@ -83,7 +83,7 @@ BOOKERS = (
 
 @frame(5, BOOKINGS, BOOKERS)
 def booking(booked: tuple[Words, Words, Words], booker: tuple[str, str, str, str]) -> SentencePair:
-    """Nous voudrions une table pour quatre personnes pour ce soir."""
+    """Sentences like: Nous voudrions une table pour quatre personnes pour ce soir."""
     before_fr, after_fr, before_en, after_en = booker
     source, target = (" ".join(filter(None, side)) for side in zip(*booked, strict=True))
     return say(
@@ -110,7 +110,7 @@ THANKS = (("merci pour", "thank you for"), ("merci beaucoup pour", "thank you ve
 
 @frame(1.5, GIVEN, THANKED, THANKS)
 def thanking(given: Words, thanked: Words, thanks: Words) -> SentencePair | None:
-    """Merci beaucoup pour les fleurs, maman."""
+    """Sentences like: Merci beaucoup pour les fleurs, maman."""
     familiar = thanked[0] in (", Paul", ", Marie", ", maman", ", papa")
     if familiar and given[0].startswith("votre"):
         return None

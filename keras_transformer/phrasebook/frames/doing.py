@@ -24,24 +24,24 @@ OTHER_DEEDS = tuple(entry for entry in DEEDS_IN_TIME if entry[1].tense in (Tense
 def told(
     subject: Subject, pair: Verb, tense: Tense, tails: tuple[str, str], polarity: Polarity = YES
 ) -> tuple[str, str]:
-    """The clause in both languages."""
+    """Build the clause in both languages."""
     return (french.clause(subject, pair.french, tense, tails[0], polarity),
             english.clause(subject, pair.english, tense, tails[1], polarity))  # fmt: skip
 
 
 def tails(deed: Deed, subject: Subject, polarity: Polarity = YES) -> tuple[str, str]:
-    """What follows the verb, possessives filled in."""
+    """Return the words after the verb, with possessives filled in."""
     words = deed.thing.french if polarity is YES else deed.thing.negated
     return french.own(words, subject), english.own(deed.thing.english, subject)
 
 
 def timed(words: tuple[str, str], moment: Moment) -> tuple[str, str]:
-    """With the words for the time behind."""
+    """Add the words for the time."""
     return f"{words[0]} {moment.french}".strip(), f"{words[1]} {moment.english}".strip()
 
 
 def together(subject: Subject, deed: Deed) -> bool:
-    """Nobody works with himself, nor does Marie talk with Marie."""
+    """Return whether two persons can do something together: nobody works with himself."""
     return not any(
         name in deed.thing.french and name in subject.french
         for name in ("Paul", "Marie", "Julie", "Thomas", "père", "professeur", "parents", "amis")
@@ -49,7 +49,7 @@ def together(subject: Subject, deed: Deed) -> bool:
 
 
 def sensible(subject: Subject, deed: Deed) -> bool:
-    """Several people wear coats, one of them a coat; dresses and skirts are for women."""
+    """Return whether an object suits a subject: several people wear coats, and dresses are for women."""
     if deed.thing.many not in (None, subject.plural) or not together(subject, deed):
         return False
     womens = deed.verb.english.base == "wear" and re.search("dress|skirt", deed.thing.english)
@@ -58,7 +58,7 @@ def sensible(subject: Subject, deed: Deed) -> bool:
 
 @frame(9, PRONOUNS, RARER_DEEDS)
 def doing(subject: Subject, deed_in_time: tuple[Deed, Moment]) -> SentencePair | None:
-    """Elle a acheté une robe hier."""
+    """Sentences like: Elle a acheté une robe hier."""
     deed, moment = deed_in_time
     if not sensible(subject, deed):
         return None
@@ -68,7 +68,7 @@ def doing(subject: Subject, deed_in_time: tuple[Deed, Moment]) -> SentencePair |
 
 
 def modals(*names: tuple[str, str, str]) -> tuple[tuple[Verb, str], ...]:
-    """French modal, English verb, and the 'to' that follows it."""
+    """Return the French modal, the English verb, and the 'to' that follows it."""
     return tuple((verb(source, base), particle) for source, base, particle in names)
 
 
@@ -85,7 +85,7 @@ WHENS = (Moment(Tense.HABIT, YES, "", ""), Moment(Tense.HABIT, NOT, "", ""),
 
 @frame(6, PRONOUNS, MODALS, DUTIES, WHENS)
 def wishing(subject: Subject, modal: tuple[Verb, str], deed: Deed, when: Moment) -> SentencePair | None:
-    """Nous devons finir l'exercice demain."""
+    """Sentences like: Nous devons finir l'exercice demain."""
     if not sensible(subject, deed):
         return None
     pair, particle = modal
@@ -123,7 +123,7 @@ EMPTY_TIMES = (
 
 @frame(2, SUBJECTS, EMPTY_DEEDS, EMPTY_TIMES)
 def nothing(subject: Subject, deed: Verb, time: tuple[str, str]) -> SentencePair:
-    """Je n'ai rien mangé ce matin."""
+    """Sentences like: Je n'ai rien mangé ce matin."""
     source, target = told(
         subject, deed, Tense.PAST, (time[0], f"anything {time[1]}".strip()), Polarity.NOTHING
     )
@@ -144,7 +144,7 @@ WHERE_MET = (
 
 @frame(1, SUBJECTS, MET, WHERE_MET)
 def nobody(subject: Subject, deed: Verb, where: tuple[str, str]) -> SentencePair:
-    """Elle n'a rencontré personne à la fête."""
+    """Sentences like: Elle n'a rencontré personne à la fête."""
     source, target = told(
         subject,
         deed,
@@ -178,7 +178,7 @@ FUTURE_DEEDS = tuple(
 def thinking(
     opinion: tuple[Subject, Verb], subject: Subject, deed_in_time: tuple[Deed, Moment]
 ) -> SentencePair | None:
-    """Je pense que Thomas va acheter une voiture."""
+    """Sentences like: Je pense que Thomas va acheter une voiture."""
     holder, pair = opinion
     deed, moment = deed_in_time
     if holder.french in subject.french or not sensible(subject, deed) or not together(holder, deed):

@@ -40,7 +40,7 @@ _TO_A_STRANGER = ("Je voudrais", "Nous voudrions", "Combien", "À quelle", "Quan
 
 @frame(3, GREETINGS, Sentences(booking))
 def greeting(greeted: tuple[str, str], wish: SentencePair | None) -> SentencePair | None:
-    """Bonjour, madame, je voudrais une chambre pour trois nuits."""
+    """Sentences like: Bonjour, madame, je voudrais une chambre pour trois nuits."""
     if wish is None or not wish.french.startswith(_TO_A_STRANGER) or "madame" in wish.french:
         return None
     if "monsieur" in wish.french:
@@ -59,7 +59,7 @@ DAYS = (
 
 @frame(4, SUBJECTS, PLANNED, PLANNED, DAYS)
 def and_then(subject: Subject, first: Deed, second: Deed, day: tuple[Tense, str, str]) -> SentencePair | None:
-    """Hier, Marie a acheté du pain et elle a écouté la radio."""
+    """Sentences like: Hier, Marie a acheté du pain et elle a écouté la radio."""
     if first.verb is second.verb or first.verb.english.base == second.verb.english.base:
         return None
     if not (sensible(subject, first) and sensible(subject, second)):
@@ -83,7 +83,7 @@ WISHES = tuple(modal for modal in MODALS if modal[0].english.base != "can")
 
 @frame(3, SUBJECTS, STATES, WISHES, DUTIES)
 def but(subject: Subject, state: States, wish: tuple[Verb, str], deed: Deed) -> SentencePair | None:
-    """Je suis fatigué, mais je dois finir mon rapport."""
+    """Sentences like: Je suis fatigué, mais je dois finir mon rapport."""
     pair, particle = wish
     if not sensible(subject, deed) or deed not in PLANNED:
         return None
@@ -112,7 +112,7 @@ def but(subject: Subject, state: States, wish: tuple[Verb, str], deed: Deed) -> 
 def told_state(
     subject: Subject, words: tuple[str, str], verb_fr: french.FrenchVerb, verb_en: english.EnglishVerb
 ) -> tuple[str, str]:
-    """How the subject is now, in both languages."""
+    """Describe the state of the subject now, in both languages."""
     return (french.clause(subject, verb_fr, Tense.HABIT, words[0]),
             english.clause(subject, verb_en, Tense.HABIT, words[1]))  # fmt: skip
 
@@ -126,7 +126,7 @@ PEOPLE_FEEL = Sentences(feeling.also(1, (*PRONOUNS[2:4], *PEOPLE[2:]), *feeling.
 
 @frame(2, OPINIONS, PEOPLE_ARE)
 def supposing(opinion: tuple[str, str], opined: SentencePair | None) -> SentencePair | None:
-    """Je pense que ma sœur est très fatiguée."""
+    """Sentences like: Je pense que ma sœur est très fatiguée."""
     if opined is None or opined.french[-1] == "?":
         return None
     if any(name in opinion[0] and name in lowered(opined.french) for name in ("Paul", "ma mère")):
@@ -137,14 +137,14 @@ def supposing(opinion: tuple[str, str], opined: SentencePair | None) -> Sentence
 
 
 def some_of(frames: Iterable[Frame], count: int = 40) -> tuple[SentencePair, ...]:
-    """Sentences from all over each frame, not every one: what is joined to them multiplies."""
+    """Return sentences at even distances from each frame; joining all of them would give too many."""
     random = Random(count)
     said = (part.at(int(random.random() * part.size)) for part in frames for _ in range(count))
     return tuple(dict.fromkeys(sentence for sentence in said if sentence))
 
 
 def of_people(part: Frame, *slots: Sequence[Any]) -> Frame:
-    """The frame with people for its subject, who are named, and these slots in place of its others."""
+    """Return a variant of a frame with named people as its subject, and these slots instead of its others."""
     return part.also(1, PEOPLE, *(slots or part.slots[1:]))
 
 
@@ -159,7 +159,7 @@ LINKS = ((" et", " and"), (", mais", ", but"))
 
 @frame(1, Sentences(weather), LINKS, some_of((placing, opening)))
 def beside(first: SentencePair | None, link: tuple[str, str], second: SentencePair) -> SentencePair | None:
-    """Il pleut à Lyon, mais le musée est ouvert."""
+    """Sentences like: Il pleut à Lyon, mais le musée est ouvert."""
     if first is None or "?" in first.french + second.french or "parce" in first.french + second.french:
         return None
     if any(first.french.startswith(name) and second.french.startswith(name) for name in NAMED):

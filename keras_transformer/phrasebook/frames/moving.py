@@ -59,7 +59,7 @@ USUAL_MOTIONS = tuple(motion for motion in MOTIONS if motion[2] not in OCCASIONA
 
 @frame(7, (*PRONOUNS, *MARKED), MOTIONS, TRIPS)
 def moving(subject: Subject, motion: tuple[Verb, str, str], trip: Moment) -> SentencePair | None:
-    """Marie est allée à la gare hier."""
+    """Sentences like: Marie est allée à la gare hier."""
     pair, where_fr, where_en = motion
     if subject.marked and trip.tense is not Tense.PAST:
         return None
@@ -88,7 +88,7 @@ ROUTINE_DAYS = (
 
 @frame(3, (*PRONOUNS, *MARKED), RISINGS, ROUTINE_DAYS)
 def routine(subject: Subject, rising: tuple[Verb, str, tuple[str, str]], day: Moment) -> SentencePair | None:
-    """Je me lève à sept heures."""
+    """Sentences like: Je me lève à sept heures."""
     pair, particle, (hour_fr, hour_en) = rising
     if subject.marked and day.tense is not Tense.PAST:
         return None
@@ -123,7 +123,7 @@ YOUNG_DAYS = (False, True)
 
 @frame(2.5, PRONOUNS, ONCE, YOUNG_DAYS)
 def formerly(subject: Subject, state: tuple[Verb, str, str], young: bool) -> SentencePair | None:
-    """Avant, j'habitais à Paris. -> I used to live in Paris."""
+    """Sentences like: Avant, j'habitais à Paris. -> I used to live in Paris."""
     pair, where_fr, where_en = state
     if subject.english in ("my parents", "my son", "my daughter", "the children") and (
         "parents" in where_fr or young

@@ -45,7 +45,7 @@ CALLED: tuple[tuple[bool, bool, str, str, str, str], ...] = (
 def ordering(
     order: tuple[str, str, str], called: tuple[bool, bool, str, str, str, str], polarity: Polarity
 ) -> SentencePair | None:
-    """Fermez la porte, s'il vous plaît. / N'ouvre pas la fenêtre."""
+    """Sentences like: Fermez la porte, s'il vous plaît. / N'ouvre pas la fenêtre."""
     familiar, both, before_fr, after_fr, before_en, after_en = called
     source, target = order[0 if familiar else 1], order[2]
     if polarity is NOT:
@@ -83,7 +83,7 @@ ASKED = (
 
 @frame(2, HELPS, ASKED)
 def requesting(help_wanted: tuple[str, str], asked: tuple[str, str, str, str, bool]) -> SentencePair | None:
-    """Pouvez-vous fermer la porte, s'il vous plaît ?"""
+    """Sentences like: Pouvez-vous fermer la porte, s'il vous plaît ?"""
     before_fr, after_fr, before_en, after_en, both = asked
     if before_en != "can you" and help_wanted[1].split()[0] in ("repeat", "bring", "speak"):
         return None

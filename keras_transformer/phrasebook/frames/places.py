@@ -45,7 +45,7 @@ RELATIONS = (("près de", "near"), ("à côté de", "next to"), ("en face de", "
 
 
 def the(noun: Noun) -> Subject:
-    """The place as the subject of a clause."""
+    """Return a place as the subject of a clause."""
     return Subject(french.definite(noun), f"the {noun.english}", 2, noun.feminine)
 
 
@@ -53,7 +53,7 @@ def the(noun: Noun) -> Subject:
     5, LANDMARKS, RELATIONS, (*LANDMARKS, BRIDGE, AIRPORT), ("is", "is not", "is it", "there is", "is there")
 )
 def placing(noun: Noun, relation: tuple[str, str], other: Noun, kind: str) -> SentencePair | None:
-    """La gare est à côté de l'hôtel."""
+    """Sentences like: La gare est à côté de l'hôtel."""
     if noun is other:
         return None
     place, where_fr, where_en = (
@@ -90,7 +90,7 @@ SMALL_THINGS = (BOOK, KEY, PASSPORT, PEN, PHONE, PHOTO, LETTER, UMBRELLA, WALLET
 
 @frame(3, SMALL_THINGS, SPOTS, ("the", "my", "your", "is", "Paul"))
 def lying(noun: Noun, spot: tuple[str, str, Noun], owner: str) -> SentencePair | None:
-    """Le livre est sur la table."""
+    """Sentences like: Le livre est sur la table."""
     preposition, meaning, place = spot
     if (
         (noun in (CAT, DOG) and preposition == "dans")
@@ -137,7 +137,7 @@ WHEREABOUTS = (
 def abroad(
     subject: Subject, deed: tuple[Verb, str, Tense], place: tuple[str, str], polarity: Polarity
 ) -> SentencePair | None:
-    """Nous irons en Italie l'année prochaine."""
+    """Sentences like: Nous irons en Italie l'année prochaine."""
     pair, preposition, tense = deed
     motion = pair.french.auxiliary == "être"
     if subject.marked and not (motion and tense is Tense.PAST):
@@ -168,7 +168,7 @@ SPEAK = verb("parler", "speak")
 
 @frame(2, SUBJECTS, LANGUAGES, SPEAKING)
 def speaking(subject: Subject, language: tuple[str, str], how: tuple[str, str, Polarity]) -> SentencePair:
-    """Elle parle bien anglais. -> She speaks English well."""
+    """Sentences like: Elle parle bien anglais. -> She speaks English well."""
     degree_fr, degree_en, polarity = how
     words = f"{language[0]} {degree_fr}" if degree_fr == "couramment" else f"{degree_fr} {language[0]}"
     english_words = f"{degree_en} {language[1]}" if degree_en == "a little" else f"{language[1]} {degree_en}"
@@ -184,7 +184,7 @@ COME, HAVE = verb("venir", "come"), verb("avoir", "have")
 
 
 def country_of_origin(name: str) -> str:
-    """la France -> de France, le Canada -> de le Canada, which contracts."""
+    """Return a country after de: la France -> de France, le Canada -> de le Canada, which contracts later."""
     article, _, bare = name.replace("l'", "la ").partition(" ")
     return f"de {bare}" if article == "la" else f"de {article} {bare}"
 
@@ -195,7 +195,7 @@ ORIGINS = (*((f"de {source}", target) for source, target in CITIES),
 
 @frame(1.5, SUBJECTS, ORIGINS, (YES, NOT))
 def coming_from(subject: Subject, origin: tuple[str, str], polarity: Polarity) -> SentencePair:
-    """Il vient du Canada."""
+    """Sentences like: Il vient du Canada."""
     source = french.clause(subject, COME.french, Tense.HABIT, origin[0], polarity)
     return say(
         f"{source}.",
@@ -216,7 +216,7 @@ OPENINGS = (
 
 @frame(2, SHOPS, (OPEN, CLOSED), OPENINGS, ("yes", "no", "ask", "because"))
 def opening(noun: Noun, state: Adjective, time: tuple[str, str], kind: str) -> SentencePair | None:
-    """Le musée est fermé le lundi."""
+    """Sentences like: Le musée est fermé le lundi."""
     place = the(noun)
     form = french.agree(state, noun.feminine, False)
     words = f"{form} {time[0]}".strip(), f"{state.english} {time[1]}".strip()
@@ -275,7 +275,7 @@ OUTINGS = tuple(plan for plan in PLANS if plan[3] != "at home")
 def planning(
     subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str, str]
 ) -> SentencePair | None:
-    """S'il fait beau demain, nous irons à la plage."""
+    """Sentences like: S'il fait beau demain, nous irons à la plage."""
     sunny, pair, words, meaning = plan
     if sunny != ("nice" in day[1]):
         return None
@@ -289,7 +289,7 @@ def planning(
 
 @frame(1, PRONOUNS, SOON, OUTINGS)
 def having_time(subject: Subject, day: tuple[str, str], plan: tuple[bool, Verb, str, str]) -> SentencePair:
-    """Si Marie a le temps demain, elle ira au cinéma."""
+    """Sentences like: Si Marie a le temps demain, elle ira au cinéma."""
     who, (_, pair, words, meaning) = pronoun(subject), plan
     free = french.clause(subject, HAVE.french, Tense.HABIT, f"le temps {day[0]}")
     free_en = english.clause(subject, HAVE.english, Tense.HABIT, f"time {day[1]}")

@@ -42,12 +42,12 @@ YES, NOT = Polarity.YES, Polarity.NOT
 
 
 def clitic(is_feminine: bool, is_plural: bool) -> str:
-    """le, la, les."""
+    """Return the French object pronoun: le, la, les."""
     return "les" if is_plural else "la" if is_feminine else "le"
 
 
 def it(is_plural: bool) -> str:
-    """it, them."""
+    """Return the English object pronoun: it, them."""
     return "them" if is_plural else "it"
 
 
@@ -62,7 +62,7 @@ MISSING = (
 
 @frame(2, MINE, MISSING, (("mon", 0), ("votre", 4), ("notre", 3)))
 def missing(mine: tuple[Noun, bool], search: tuple[str, str], whose: tuple[str, int]) -> SentencePair:
-    """Où est mon livre ? Je ne le trouve pas."""
+    """Sentences like: Où est mon livre ? Je ne le trouve pas."""
     noun, many = mine
     word = english.plural_of(noun) if many else noun.english
     source, target = (
@@ -100,7 +100,7 @@ TREATMENT_TIMES = ((Tense.PAST, YES, "", ""), (Tense.PAST, YES, "hier", "yesterd
 def treating(
     treatment: tuple[Noun, Verb], subject: Subject, time: tuple[Tense, Polarity, str, str], many: bool
 ) -> SentencePair | None:
-    """Les clés ? Je les ai perdues hier."""
+    """Sentences like: Les clés ? Je les ai perdues hier."""
     (noun, pair), (tense, polarity, when_fr, when_en) = treatment, time
     accidental = pair.english.base in ("lose", "forget", "find", "like", "understand")
     if tense is Tense.GOING and (accidental or (pair.english.base == "see" and noun is PHOTO)):
@@ -137,7 +137,7 @@ DECISIONS = (("je {it} prends", "I will take {it}"), ("je vais {it} acheter", "I
 
 @frame(2, FASHION, DECISIONS, ("beautiful", "expensive", "small", "pretty"))
 def deciding(item: tuple[Noun, bool], decision: tuple[str, str], quality: str) -> SentencePair | None:
-    """Cette robe est belle. Je la prends."""
+    """Sentences like: Cette robe est belle. Je la prends."""
     noun, many = item
     bad = quality in ("expensive", "small")
     if bad != ("pas" in decision[0]):
@@ -180,7 +180,7 @@ WHO_KNOWS = (*SUBJECTS[:1], *SUBJECTS[2:6], *PEOPLE[:17])
 def knowing(
     subject: Subject, pair: Verb, whom: tuple[int, bool, bool], time: tuple[Tense, Polarity, str, str]
 ) -> SentencePair | None:
-    """Nous l'avons invitée hier. -> We invited her yesterday."""
+    """Sentences like: Nous l'avons invitée hier. -> We invited her yesterday."""
     (person, feminine, many), (tense, polarity, when_fr, when_en) = whom, time
     if person in (0, 3) and subject.person in (0, 3):
         return None
@@ -221,7 +221,7 @@ ACQUAINTED = (
 
 @frame(2, (*NAMES, *FAMILY, *GROUPS), ACQUAINTED)
 def acquainted(who: Subject, talk: tuple[str, str]) -> SentencePair | None:
-    """Connaissez-vous Marie ? Oui, je la connais bien."""
+    """Sentences like: Connaissez-vous Marie ? Oui, je la connais bien."""
     if who.french == "Thomas" and "Thomas" in talk[0]:
         return None
     source = (
@@ -273,7 +273,7 @@ RELATED = (*CLOTHES, BAG, SHOE)
 def relating(
     noun: Noun, names: tuple[str, str], subject: Subject, judged: tuple[str, str, str, bool], many: bool
 ) -> SentencePair | None:
-    """La robe que Marie a achetée est trop petite."""
+    """Sentences like: La robe que Marie a achetée est trop petite."""
     if noun is SHOE and not many:
         return None
     pair, (_, words, meaning, agrees) = verb(*names), judged

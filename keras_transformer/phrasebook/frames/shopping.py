@@ -54,7 +54,7 @@ PRICED = (*CLOTHES, BOOK, BAG, WATCH, LAMP, UMBRELLA, CHAIR, TICKET, TABLE, BICY
 
 @frame(4, PRICED, range(2, 100), ("this", "the", "new", "these"))
 def costing(noun: Noun, price: int, kind: str) -> SentencePair | None:
-    """Ce livre coûte douze euros."""
+    """Sentences like: Ce livre coûte douze euros."""
     if kind == "new":
         return say(
             f"j'ai payé {french.definite(noun)} {number_in_french(price)} euros.",
@@ -77,7 +77,7 @@ ON_THE_MENU = (FISH, MEAT, BREAD, WINE, BEER, COFFEE, TEA, ICE_CREAM, CHOCOLATE)
 
 @frame(2, (*PRICED, *PAIRED, *ON_THE_MENU), ("this", "these", "the"))
 def asking_price(noun: Noun, kind: str) -> SentencePair | None:
-    """Combien coûte ce livre ?"""
+    """Sentences like: Combien coûte ce livre ?"""
     many = kind == "these"
     if (noun in PAIRED and not many) or (noun in ON_THE_MENU and many):
         return None
@@ -128,7 +128,7 @@ ORDERS = (
 
 @frame(5, WANTED, ORDERS)
 def ordering_food(wanted: tuple[str, str], order: tuple[str, str, str, str]) -> SentencePair | None:
-    """Je voudrais un verre d'eau, s'il vous plaît."""
+    """Sentences like: Je voudrais un verre d'eau, s'il vous plaît."""
     if order[0] == "il reste" and wanted[1].startswith(
         ("two", "a dozen", "a lot", "a kilo", "a cup", "some w")
     ):
@@ -156,7 +156,7 @@ TASTES = ((verb("aimer", "like"), YES, "", ""), (verb("aimer", "like"), NOT, "",
 
 @frame(5, PRONOUNS, LIKED, TASTES)
 def liking(subject: Subject, liked: tuple[str, str], taste: tuple[Verb, Polarity, str, str]) -> SentencePair:
-    """J'aime beaucoup le café. -> I like coffee a lot."""
+    """Sentences like: J'aime beaucoup le café. -> I like coffee a lot."""
     pair, polarity, much_fr, much_en = taste
     source = french.clause(subject, pair.french, Tense.HABIT, f"{much_fr} {liked[0]}".strip(), polarity)
     return say(

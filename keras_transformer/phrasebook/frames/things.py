@@ -164,7 +164,7 @@ def _sayable(quality: Adjective, degree: str) -> bool:
 def describing(
     thing: tuple[Noun, Adjective], degree: tuple[str, str, Polarity], determiner: str
 ) -> SentencePair | None:
-    """Ces chaussures sont trop chères."""
+    """Sentences like: Ces chaussures sont trop chères."""
     noun, quality = thing
     many = determiner == "these"
     if not _sayable(quality, degree[1]) or (noun in MASS
@@ -207,7 +207,7 @@ UNSAID = {**dict.fromkeys(("we have", "Marie has", "my friends have", "Paul woul
 
 @frame(8, COUNTED, POINTED)
 def pointing(thing: tuple[Noun, Adjective], pointed: tuple[str, str, bool]) -> SentencePair | None:
-    """C'est un bel appartement. / Ce sont de belles maisons."""
+    """Sentences like: C'est un bel appartement. / Ce sont de belles maisons."""
     (noun, quality), (before_fr, before_en, many) = thing, pointed
     if (noun in PAIRED and not many) or (many and noun not in (*PAIRED, *PLURABLE)):
         return None

@@ -27,7 +27,7 @@ _AN = re.compile(r"\b([Aa]) (?=[aeio]|u(?!niv|sed)|hour)")
 
 @dataclass(frozen=True, slots=True)
 class EnglishVerb:
-    """The five forms of a verb."""
+    """Five forms of a verb."""
 
     base: str
     third: str
@@ -37,7 +37,7 @@ class EnglishVerb:
 
 
 def third_person(base: str) -> str:
-    """watch -> watches, study -> studies, play -> plays."""
+    """Return the third person singular: watch -> watches, study -> studies, play -> plays."""
     if base == "have":
         return "has"
     if base.endswith(("s", "sh", "ch", "x", "o")):
@@ -50,12 +50,12 @@ def _doubled(base: str) -> str:
 
 
 def ing(base: str) -> str:
-    """make -> making, swim -> swimming."""
+    """Return the present participle: make -> making, swim -> swimming."""
     return base[:-1] + "ing" if re.search("[^e]e$", base) else _doubled(base) + "ing"
 
 
 def verb(base: str) -> EnglishVerb:
-    """All forms, the irregular pasts from the table."""
+    """Return all forms of a verb, with irregular pasts from the table."""
     if base.endswith("e"):
         regular = base + "d"
     else:
@@ -69,25 +69,25 @@ CAN = EnglishVerb("can", "can", "could", "could", "")
 
 
 def plural(word: str) -> str:
-    """story -> stories, watch -> watches, child -> children."""
+    """Return the plural: story -> stories, watch -> watches, child -> children."""
     if word.endswith("o"):
         return _PLURALS.get(word, word + "s")
     return _PLURALS.get(word) or third_person(word)
 
 
 def plural_of(noun: Noun) -> str:
-    """The plural given, or the regular one."""
+    """Return the given plural, or the regular one."""
     return noun.english_plural or plural(noun.english)
 
 
 def describe(noun: Noun, adjective: Adjective | None, is_plural: bool = False) -> str:
-    """red dress, old books."""
+    """Put an adjective before a noun: red dress, old books."""
     word = plural_of(noun) if is_plural else noun.english
     return f"{adjective.english} {word}" if adjective else word
 
 
 def comparative(adjective: str) -> str:
-    """tall -> taller, happy -> happier, big -> bigger, expensive -> more expensive."""
+    """Return the comparative: tall -> taller, happy -> happier, big -> bigger, clever -> more clever."""
     if adjective in _COMPARATIVES:
         return _COMPARATIVES[adjective]
     if len(re.findall("[aeiouy]+", adjective.removesuffix("e"))) > 1 and not adjective.endswith("y"):
@@ -102,17 +102,17 @@ _OBJECTS = ("me", "you", "him", "us", "you", "them")
 
 
 def owner(person: int, is_feminine: bool = False) -> str:
-    """my, his, her, their."""
+    """Return the possessive: my, his, her, their."""
     return "her" if is_feminine and person == 2 else _OWNERS[person]
 
 
 def object_pronoun(person: int, is_feminine: bool = False) -> str:
-    """me, him, her, them."""
+    """Return the object pronoun: me, him, her, them."""
     return "her" if is_feminine and person == 2 else _OBJECTS[person]
 
 
 def own(text: str, subject: Subject) -> str:
-    """'{my} book' -> 'her book'."""
+    """Fill in the possessive: '{my} book' -> 'her book'."""
     return text.replace("{my}", owner(subject.person, subject.feminine)) if "{" in text else text
 
 
@@ -121,7 +121,7 @@ _BE_PAST = ("was", "were", "was", "were", "were", "were")
 
 
 def _auxiliary(person: int, verb: EnglishVerb, tense: Tense, polarity: Polarity) -> tuple[str, str]:
-    """The auxiliary that negation and questions need, and the form that follows it."""
+    """Return the auxiliary for negation and questions, and the form that follows it."""
     be = _BE_NOW[person]
     has = "has" if person == 2 else "have"
     match tense:
@@ -158,7 +158,7 @@ _NEGATIONS = {
 def clause(
     subject: Subject, verb: EnglishVerb, tense: Tense, tail: str = "", polarity: Polarity = Polarity.YES
 ) -> str:
-    """Subject, auxiliary, not, verb, the rest; 'do' and 'did' only where a 'not' needs them."""
+    """Join subject, auxiliary, not, verb and the rest; only a negated clause gets 'do' or 'did'."""
     auxiliary, main = _auxiliary(subject.person, verb, tense, polarity)
     negation = _NEGATIONS[polarity]
     if negation != "not" and auxiliary in ("do", "does", "did"):
@@ -171,7 +171,7 @@ def clause(
 def question(
     subject: Subject, verb: EnglishVerb, tense: Tense, tail: str = "", polarity: Polarity = Polarity.YES
 ) -> str:
-    """Auxiliary, subject, not, verb, the rest."""
+    """Join auxiliary, subject, not, verb and the rest."""
     auxiliary, main = _auxiliary(subject.person, verb, tense, polarity)
     return _spaced(auxiliary, subject.english, _NEGATIONS[polarity], main, tail)
 
@@ -181,6 +181,6 @@ def _spaced(*words: str) -> str:
 
 
 def write(text: str) -> str:
-    """The finished sentence: a or an, with its capital."""
+    """Finish a sentence: choose a or an, and capitalize."""
     text = _AN.sub(r"\1n ", text)
     return text[0].upper() + text[1:]

@@ -16,7 +16,7 @@ _CONTRACTED = {"de le": "du", "de les": "des", "à le": "au", "à les": "aux"}
 
 
 class Tense(Enum):
-    """What the clause says about time; NOW and HABIT are one French tense and two English ones."""
+    """Tense of a clause; NOW and HABIT are one French tense and two English ones."""
 
     NOW = "now"
     HABIT = "habit"
@@ -28,7 +28,7 @@ class Tense(Enum):
 
 
 class Polarity(Enum):
-    """The second half of the French negation."""
+    """Second half of the French negation."""
 
     YES = None
     NOT = "pas"
@@ -40,7 +40,7 @@ class Polarity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """A noun in both languages; plurals follow from the rules unless they are given."""
+    """Noun in both languages; plurals follow from the rules unless they are given."""
 
     french: str
     english: str
@@ -51,7 +51,7 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Adjective:
-    """An adjective in both languages; `before` puts it in front of a French noun."""
+    """Adjective in both languages; `before` puts it before a French noun."""
 
     masculine: str
     feminine: str
@@ -62,7 +62,7 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True)
 class FrenchVerb:
-    """The stems and forms that every tense used here is made from."""
+    """Stems and forms from which every tense in use is derived."""
 
     infinitive: str
     present: tuple[str, ...]
@@ -75,7 +75,7 @@ class FrenchVerb:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Who acts. `marked` exists only to show agreement; `both` is False if English cannot tell it back."""
+    """Subject of a clause; `marked` only shows agreement, `both` is False if English is the same for two."""
 
     french: str
     english: str
@@ -87,17 +87,17 @@ class Subject:
 
 
 def starts_with_vowel(word: str) -> bool:
-    """Whether the word before this one elides."""
+    """Return whether the word before this one elides."""
     return re.match(_BEFORE_VOWEL, word, re.IGNORECASE) is not None
 
 
 def elide(text: str) -> str:
-    """je ai -> j'ai, la école -> l'école, si il -> s'il; le huit stays."""
+    """Elide: je ai -> j'ai, la école -> l'école, si il -> s'il; le huit stays."""
     return _SI.sub(r"\1'", _ELISION.sub(r"\1'", text))
 
 
 def contract(text: str) -> str:
-    """de le -> du, à les -> aux. Elision comes first: de l'eau has nothing left to contract."""
+    """Contract after elision: de le -> du, à les -> aux; de l'eau stays."""
 
     def merged(match: re.Match[str]) -> str:
         word = _CONTRACTED[f"{match[1].lower()} {match[2]}"]
@@ -107,7 +107,7 @@ def contract(text: str) -> str:
 
 
 def plural(word: str) -> str:
-    """gâteau -> gâteaux, journal -> journaux, bus -> bus, pomme -> pommes."""
+    """Return the plural: gâteau -> gâteaux, journal -> journaux, bus -> bus, pomme -> pommes."""
     if word[-1] in "sxz":
         return word
     if word.endswith("al"):
@@ -116,12 +116,12 @@ def plural(word: str) -> str:
 
 
 def plural_of(noun: Noun) -> str:
-    """The plural given, or the regular one."""
+    """Return the given plural, or the regular one."""
     return noun.french_plural or plural(noun.french)
 
 
 def feminine(adjective: str) -> str:
-    """heureux -> heureuse, cher -> chère, gentil -> gentille, rouge -> rouge, grand -> grande."""
+    """Return the feminine: heureux -> heureuse, cher -> chère, gentil -> gentille, rouge -> rouge."""
     for ending, other in (("eux", "euse"), ("er", "ère"), ("f", "ve"), ("en", "enne"), ("on", "onne"),
                           ("el", "elle"), ("il", "ille"), ("e", "e")):  # fmt: skip
         if adjective.endswith(ending):
@@ -130,19 +130,19 @@ def feminine(adjective: str) -> str:
 
 
 def agree(adjective: Adjective, is_feminine: bool, is_plural: bool) -> str:
-    """The form that goes with a noun or subject of that gender and number."""
+    """Return the form that agrees with a noun or subject of this gender and number."""
     form = adjective.feminine if is_feminine else adjective.masculine
     return plural(form) if is_plural else form
 
 
 def agree_participle(participle: str, is_feminine: bool, is_plural: bool) -> str:
-    """allé -> allée, allés, allées; pris stays pris in the masculine plural."""
+    """Return the agreeing participle: allé -> allée, allés, allées; pris -> pris in the masculine plural."""
     form = participle + "e" * is_feminine
     return plural(form) if is_plural else form
 
 
 def describe(noun: Noun, adjective: Adjective | None, is_plural: bool = False) -> str:
-    """Noun with its adjective on the right side of it: bel appartement, robes rouges."""
+    """Put an adjective on the correct side of a noun: bel appartement, robes rouges."""
     word = plural_of(noun) if is_plural else noun.french
     if adjective is None:
         return word
@@ -155,12 +155,12 @@ def describe(noun: Noun, adjective: Adjective | None, is_plural: bool = False) -
 
 
 def definite(noun: Noun, is_plural: bool = False) -> str:
-    """le train, la gare, les clés; elision is left to `elide`."""
+    """Add the definite article: le train, la gare, les clés; `elide` elides later."""
     return f"les {plural_of(noun)}" if is_plural else f"{'la' if noun.feminine else 'le'} {noun.french}"
 
 
 def indefinite(noun: Noun, adjective: Adjective | None = None, is_plural: bool = False) -> str:
-    """un livre, une belle robe, des pommes, de belles robes."""
+    """Add the indefinite article: un livre, une belle robe, des pommes, de belles robes."""
     if is_plural:
         article = "de" if adjective is not None and adjective.before else "des"
     else:
@@ -169,7 +169,7 @@ def indefinite(noun: Noun, adjective: Adjective | None = None, is_plural: bool =
 
 
 def demonstrative(noun: Noun, adjective: Adjective | None = None, is_plural: bool = False) -> str:
-    """ce livre, cet hôtel, cette robe, ces clés."""
+    """Add the demonstrative: ce livre, cet hôtel, cette robe, ces clés."""
     words = describe(noun, adjective, is_plural)
     if is_plural:
         return f"ces {words}"
@@ -182,7 +182,7 @@ _OWNERS = (("mon", "ma", "mes"), ("ton", "ta", "tes"), ("son", "sa", "ses"),
 
 
 def possessive(person: int, noun: Noun, is_plural: bool = False) -> str:
-    """mon livre, ma clé, mon amie, mes clés."""
+    """Add the possessive: mon livre, ma clé, mon amie, mes clés."""
     masculine, feminine_form, plural_form = _OWNERS[person]
     if is_plural:
         return f"{plural_form} {plural_of(noun)}"
@@ -202,7 +202,7 @@ VENIR = FrenchVerb("venir", ("viens", "viens", "vient", "venons", "venez", "vien
 
 
 def infinitive(verb: FrenchVerb, person: int, clitic: str = "") -> str:
-    """manger, le manger, me lever."""
+    """Return the infinitive with its pronoun: manger, le manger, me lever."""
     return _spaced(_REFLEXIVE[person] if verb.reflexive else clitic, verb.infinitive)
 
 
@@ -234,7 +234,10 @@ def _verb_group(subject: Subject, verb: FrenchVerb, tense: Tense, clitic: str,
 def clause(subject: Subject, verb: FrenchVerb, tense: Tense, tail: str = "",
            polarity: Polarity = Polarity.YES,
            clitic: str = "", placed: tuple[bool, bool] = (False, False)) -> str:  # fmt: skip
-    """Subject, ne, pronoun, verb, pas, the rest; `placed` is gender and number of an object before avoir."""
+    """Join subject, ne, pronoun, verb, pas and the rest.
+
+    `placed` is gender and number of an object before avoir.
+    """
     pronoun, finite, rest = _verb_group(subject, verb, tense, clitic, placed)
     ne = "" if polarity is Polarity.YES else "ne"
     return _spaced(subject.french, ne, pronoun, finite, polarity.value or "", rest, tail)
@@ -243,7 +246,7 @@ def clause(subject: Subject, verb: FrenchVerb, tense: Tense, tail: str = "",
 def inverted(subject: Subject, verb: FrenchVerb, tense: Tense, tail: str = "",
              polarity: Polarity = Polarity.YES,
              clitic: str = "", placed: tuple[bool, bool] = (False, False)) -> str:  # fmt: skip
-    """aimez-vous, a-t-il mangé: the verb before a pronoun subject; `placed` as in `clause`."""
+    """Return the verb before a pronoun subject: aimez-vous, a-t-il mangé; `placed` as in `clause`."""
     pronoun, finite, rest = _verb_group(subject, verb, tense, clitic, placed)
     link = "-t-" if subject.person == 2 and finite[-1] in "aec" else "-"
     ne = "" if polarity is Polarity.YES else "ne"
@@ -258,7 +261,7 @@ _OWNED = re.compile(r"\{(\w+)\}")
 
 
 def own(text: str, subject: Subject) -> str:
-    """'{mon} livre' -> 'son livre' for a subject in the third person."""
+    """Fill in the possessive: '{mon} livre' -> 'son livre' for a subject in the third person."""
     if "{" not in text:
         return text
     forms = dict(zip(("mon", "ma", "mes"), _OWNERS[subject.person], strict=True))
@@ -266,6 +269,6 @@ def own(text: str, subject: Subject) -> str:
 
 
 def write(text: str) -> str:
-    """The finished sentence: elided, contracted, with its capital."""
+    """Finish a sentence: elide, contract and capitalize."""
     text = contract(elide(text))
     return text[0].upper() + text[1:]

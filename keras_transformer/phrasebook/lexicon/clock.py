@@ -26,7 +26,7 @@ _ENGLISH_TENS = ["-", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "sev
 
 
 def number_in_french(value: int) -> str:
-    """21 -> vingt et un, 71 -> soixante et onze, 80 -> quatre-vingts, 99 -> quatre-vingt-dix-neuf."""
+    """Return a number in French: 21 -> vingt et un, 71 -> soixante et onze, 80 -> quatre-vingts."""
     if value < 20:
         return _FRENCH[value]
     tens, ones = divmod(value, 10)
@@ -39,7 +39,7 @@ def number_in_french(value: int) -> str:
 
 
 def number_in_english(value: int) -> str:
-    """21 -> twenty-one."""
+    """Return a number in English: 21 -> twenty-one."""
     if value < 20:
         return _ENGLISH[value]
     tens, ones = divmod(value, 10)
@@ -47,7 +47,7 @@ def number_in_english(value: int) -> str:
 
 
 def hour(value: int) -> tuple[str, str]:
-    """8 -> huit heures, eight o'clock."""
+    """Return an hour in both languages: 8 -> huit heures, eight o'clock."""
     if value in (0, 12):
         return ("midi", "noon") if value else ("minuit", "midnight")
     if value == 1:
@@ -56,7 +56,7 @@ def hour(value: int) -> tuple[str, str]:
 
 
 def minutes(value: int, name: str) -> tuple[str, str]:
-    """8 and a name of the minutes -> huit heures et quart, a quarter past eight."""
+    """Return a time in both languages, such as huit heures et quart, a quarter past eight."""
     source = hour(value)[0]
     target = number_in_english(value)
     match name:
@@ -102,7 +102,7 @@ CLOCK = (("il est", ".", "it is", "."), ("il est déjà", ".", "it is already", 
 
 @frame(3, TIMES, CLOCK)
 def telling_time(time: tuple[str, str], told: tuple[str, str, str, str]) -> SentencePair:
-    """Il est huit heures et demie."""
+    """Sentences like: Il est huit heures et demie."""
     return say(f"{told[0]} {time[0]}{told[1]}", f"{told[2]} {time[1]}{told[3]}")
 
 
@@ -122,7 +122,7 @@ DAYTIMES = tuple(
 
 @frame(2, WEEKLY, DAYTIMES, EVERY_WEEK)
 def scheduled(event: tuple[str, str], time: tuple[str, str], day: tuple[str, str]) -> SentencePair:
-    """La banque ouvre à neuf heures le lundi."""
+    """Sentences like: La banque ouvre à neuf heures le lundi."""
     return say(
         f"{event[0]} à {time[0]} {day[0]}".rstrip() + ".", f"{event[1]} at {time[1]} {day[1]}".rstrip() + "."
     )
@@ -138,7 +138,7 @@ DATED = (("mon anniversaire est", "my birthday is on"), ("nous partons", "we are
 
 @frame(4, DATED, range(1, 32), MONTHS)
 def dated(event: tuple[str, str], day: int, month: tuple[str, str]) -> SentencePair | None:
-    """Mon anniversaire est le 3 mai."""
+    """Sentences like: Mon anniversaire est le 3 mai."""
     if (day > 29 and month[0] == "février") or (
         day == 31 and month[0] in ("avril", "juin", "septembre", "novembre")
     ):
@@ -147,7 +147,7 @@ def dated(event: tuple[str, str], day: int, month: tuple[str, str]) -> SentenceP
 
 
 def plausible(subject: Subject, age: int) -> bool:
-    """Grandparents are old, children are not; the rest are somewhere between."""
+    """Return whether a person can have an age: grandparents are old, children are not."""
     match subject.french:
         case "ma grand-mère" | "mon grand-père":
             return age >= 60
@@ -174,7 +174,7 @@ BIRTHDAYS = (
 
 @frame(2, AGES, BIRTHDAYS)
 def aged(who: tuple[Subject, int], time: tuple[Tense, str, str]) -> SentencePair:
-    """J'ai vingt ans. -> I am twenty years old."""
+    """Sentences like: J'ai vingt ans. -> I am twenty years old."""
     (subject, age), (tense, when_fr, when_en) = who, time
     years = (
         f"{number_in_french(age)} ans {when_fr}".rstrip(),
@@ -188,7 +188,7 @@ def aged(who: tuple[Subject, int], time: tuple[Tense, str, str]) -> SentencePair
 
 
 def spans(*units: tuple[str, str]) -> tuple[tuple[str, str], ...]:
-    """Two to ten of each unit: deux ans, two years."""
+    """Return two to ten of each unit: deux ans, two years."""
     return tuple((f"{number_in_french(count)} {source}", f"{number_in_english(count)} {target}")
                  for source, target in units for count in range(2, 11))  # fmt: skip
 
@@ -205,7 +205,7 @@ RESTING = ((ETRE.present, "en vacances", "been on holiday"),)
 
 @frame(3, SUBJECTS, LASTING, SPANS)
 def lasting(subject: Subject, state: tuple[tuple[str, ...], str, str], span: tuple[str, str]) -> SentencePair:
-    """J'habite ici depuis trois ans. -> I have lived here for three years."""
+    """Sentences like: J'habite ici depuis trois ans. -> I have lived here for three years."""
     forms, where, done = state
     has = "has" if subject.person == 2 else "have"
     return say(
@@ -260,7 +260,7 @@ def _skies() -> tuple[tuple[str, str], ...]:
     ),
 )
 def weather(sky: tuple[str, str], place: tuple[str, str]) -> SentencePair:
-    """Il fait froid à Paris ce matin."""
+    """Sentences like: Il fait froid à Paris ce matin."""
     source, target = (" ".join(side.format(where).split()) for side, where in zip(sky, place, strict=True))
     return say(f"{source}.", f"{target}.")
 

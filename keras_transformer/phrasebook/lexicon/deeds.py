@@ -59,7 +59,7 @@ from keras_transformer.phrasebook.lexicon.verbs import Verb, verb
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """The object of a verb: French, French after a negation, English. The subject fills {mon} and {my}."""
+    """Object of a verb in French, French after a negation, and English; the subject fills {mon} and {my}."""
 
     french: str
     negated: str
@@ -70,7 +70,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """A verb and its object."""
+    """Verb and its object."""
 
     verb: Verb
     thing: Thing
@@ -78,33 +78,33 @@ class Deed:
 
 
 def some(nouns: Iterable[Noun]) -> Iterator[Thing]:
-    """du pain; pas de pain."""
+    """Return an object like: du pain; pas de pain."""
     for noun in nouns:
         yield Thing(f"de {french.definite(noun)}", f"de {noun.french}", noun.english)
 
 
 def one(nouns: Iterable[Noun]) -> Iterator[Thing]:
-    """une pomme; pas de pomme."""
+    """Return an object like: une pomme; pas de pomme."""
     for noun in nouns:
         yield Thing(french.indefinite(noun), f"de {noun.french}", f"a {noun.english}", single=True)
 
 
 def several(nouns: Iterable[Noun]) -> Iterator[Thing]:
-    """des pommes; pas de pommes."""
+    """Return an object like: des pommes; pas de pommes."""
     for noun in nouns:
         word = french.plural_of(noun)
         yield Thing(f"des {word}", f"de {word}", english.plural_of(noun))
 
 
 def the(nouns: Iterable[Noun], is_plural: bool = False) -> Iterator[Thing]:
-    """la porte, les exercices."""
+    """Return an object like: la porte, les exercices."""
     for noun in nouns:
         words = french.definite(noun, is_plural)
         yield Thing(words, words, f"the {english.plural_of(noun) if is_plural else noun.english}")
 
 
 def this(nouns: Iterable[Noun]) -> Iterator[Thing]:
-    """ce livre."""
+    """Return an object like: ce livre."""
     for noun in nouns:
         yield Thing(
             french.demonstrative(noun), french.demonstrative(noun), f"this {noun.english}", single=True
@@ -112,7 +112,7 @@ def this(nouns: Iterable[Noun]) -> Iterator[Thing]:
 
 
 def owned(nouns: Iterable[Noun], is_plural: bool = False) -> Iterator[Thing]:
-    """{mon} sac, {mes} gants, for the subject to fill."""
+    """Return an object like {mon} sac or {mes} gants, which the subject fills."""
     for noun in nouns:
         mark = french.possessive(0, noun).split()[0] if not is_plural else "mes"
         word, meaning = (
@@ -122,18 +122,18 @@ def owned(nouns: Iterable[Noun], is_plural: bool = False) -> Iterator[Thing]:
 
 
 def each(alone: Iterable[Thing], together: Iterable[Thing]) -> Iterator[Thing]:
-    """un manteau for one person, des manteaux for several."""
+    """Return an object like: un manteau for one person, des manteaux for several."""
     yield from (replace(thing, many=False) for thing in alone)
     yield from (replace(thing, many=True) for thing in together)
 
 
 def personal(nouns: tuple[Noun, ...]) -> Iterator[Thing]:
-    """{mon} sac for one person, {mes} sacs for several."""
+    """Return an object like: {mon} sac for one person, {mes} sacs for several."""
     return each(owned(nouns), owned(nouns, True))
 
 
 def words(*pairs: str) -> Iterator[Thing]:
-    """Fixed complements, written 'au football = football'."""
+    """Return fixed complements, written 'au football = football'."""
     for pair in pairs:
         source, target = (side.strip() for side in pair.split("="))
         yield Thing(source, source, target)
@@ -146,7 +146,7 @@ def deeds(
     kind: DeedKind = DeedKind.ROUTINE,
     particle: str = "",
 ) -> Iterator[Deed]:
-    """The verb with each of its objects; the particle is 'at' in 'look at'."""
+    """Return the verb with each of its objects; the particle is 'at' in 'look at'."""
     pair = verb(infinitive, base)
     for thing in (thing for group in things for thing in group):
         meaning = f"{particle} {thing.english}".strip()

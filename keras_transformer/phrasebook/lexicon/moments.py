@@ -7,7 +7,7 @@ from keras_transformer.phrasebook.grammar.french import Polarity, Tense
 
 
 class DeedKind(Enum):
-    """When a thing is done: as a habit, now, on some day, in some year."""
+    """Time at which a thing is done: as a habit, now, on some day, in some year."""
 
     ROUTINE = "routine"
     ONGOING = "ongoing"
@@ -19,7 +19,7 @@ class DeedKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A tense, a polarity and the words for the time."""
+    """Tense, polarity and the words for the time."""
 
     tense: Tense
     polarity: Polarity

@@ -4,19 +4,19 @@ from keras_transformer.phrasebook.grammar.french import Adjective, Noun, Subject
 
 
 def m(french: str, english: str, french_plural: str = "", english_plural: str = "") -> Noun:
-    """A masculine noun."""
+    """Create a masculine noun."""
     return Noun(french, english, False, french_plural, english_plural)
 
 
 def f(french: str, english: str, french_plural: str = "", english_plural: str = "") -> Noun:
-    """A feminine noun."""
+    """Create a feminine noun."""
     return Noun(french, english, True, french_plural, english_plural)
 
 
 def adjective(
     french: str, english: str, *, before: bool = False, feminine_form: str = "", vowel: str = ""
 ) -> Adjective:
-    """An adjective; the feminine follows from the rule unless it is given."""
+    """Create an adjective; the feminine follows from the rule unless it is given."""
     return Adjective(french, feminine_form or feminine(french), english, before, vowel)
 
 
@@ -203,7 +203,7 @@ PRONOUNS = (ME, YOU_FAMILIAR, HE, SHE, WE, YOU, THEY, THEY_FEMININE)
 
 
 def person(french: str, english: str, *, feminine: bool = False, plural: bool = False) -> Subject:
-    """Somebody who can be named or pointed at."""
+    """Create a person who can be named or pointed at."""
     return Subject(french, english, 5 if plural else 2, feminine, plural)
 
 
@@ -238,7 +238,7 @@ AGREEING = (*SUBJECTS, *MARKED)
 
 
 def pronoun(subject: Subject) -> Subject:
-    """The pronoun that stands for somebody already named: Marie -> elle, she."""
+    """Return the pronoun for a person who was named before: Marie -> elle, she."""
     if subject.person == 2:
         return SHE if subject.feminine else HE
     if subject.person == 5:

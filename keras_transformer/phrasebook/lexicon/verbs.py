@@ -45,14 +45,14 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One verb in both languages."""
+    """Verb in both languages."""
 
     french: FrenchVerb
     english: EnglishVerb
 
 
 def conjugate(infinitive: str) -> FrenchVerb:
-    """A verb from its infinitive, 'se lever' included; irregular ones are looked up."""
+    """Conjugate a verb from its infinitive, 'se lever' included; irregular ones are looked up."""
     plain = infinitive.removeprefix("se ")
     if plain in _READY:
         return _READY[plain]
@@ -71,5 +71,5 @@ def conjugate(infinitive: str) -> FrenchVerb:
 
 
 def verb(infinitive: str, base: str) -> Verb:
-    """verb('manger', 'eat')."""
+    """Create a verb from its French infinitive and its English form, such as 'manger' and 'eat'."""
     return Verb(conjugate(infinitive), {"be": BE, "can": CAN}.get(base) or english.verb(base))

@@ -1,1 +1,1 @@
-"""From a corpus to the dataset that `model.fit` reads."""
+"""Preparation of a corpus, and the dataset that `model.fit` reads."""

@@ -1,4 +1,4 @@
-"""The corpus of a run, as run.json stores it: its pairs, and how they are cleaned."""
+"""Options of a run's corpus, as run.json stores them: its files, and how they are cleaned."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -13,12 +13,16 @@ from keras_transformer.text.corpus import STANDARD_INPUT, Pair, read_pairs, read
 from keras_transformer.training.recipe import PHRASEBOOK
 
 PHRASES, REPEATED, HELD_OUT = 70_000, 20, 500  # of the phrasebook
-OF_THE_PHRASEBOOK = ("source_lang", "target_lang", "valid_source", "valid_target")  # it says them itself
+OF_THE_PHRASEBOOK = ("source_lang", "target_lang", "valid_source", "valid_target")  # options that it implies
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """One of three: parallel files, files of pairs, or the phrasebook. Every problem is reported at once."""
+    """Corpus of a run: parallel files, files of pairs, or the phrasebook.
+
+    Raises:
+        ValueError: With every problem of the options.
+    """
 
     source_lang: str | None = None
     target_lang: str | None = None
@@ -46,26 +50,22 @@ class Corpus:
         surplus = [name for name in OF_THE_PHRASEBOOK if getattr(self, name)]
         if kinds == ["phrasebook"] and surplus:
             options = ", ".join(f"--{name}".replace("_", "-") for name in surplus)
-            problems.append(
-                f"--phrasebook has its languages and its held-out pairs with it: leave out {options}"
-            )
+            problems.append(f"--phrasebook has its own languages and held-out pairs: leave out {options}")
         if self.phrasebook and self.phrasebook not in DIRECTIONS:
             problems.append(f"--phrasebook is {' or '.join(DIRECTIONS)}; got {self.phrasebook!r}")
         elif not all(self.languages):
-            problems.append(
-                "--source-lang and --target-lang are needed: the model is told what it translates"
-            )
+            problems.append("--source-lang and --target-lang are needed: the model records its languages")
         elif self.source_lang == self.target_lang and any(map(_is_by_language, self.pairs or [])):
             problems.append(
-                f"--source-lang and --target-lang are both {self.source_lang}, by which JSONL and TMX tell "
-                "the sides apart; two parallel files, or TSV, may be of one language"
+                f"--source-lang and --target-lang are both {self.source_lang}, but JSONL and TMX distinguish "
+                "the sides by language; for one language give two parallel files, or TSV"
             )
         if problems:
             raise ValueError("; ".join(problems))
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
-        """The languages of source and target."""
+        """Codes of the source language and the target language."""
         if self.phrasebook:
             source, _, target = self.phrasebook.partition("-")
             return source, target
@@ -73,7 +73,7 @@ class Corpus:
 
     @classmethod
     def from_run(cls, about: dict[str, Any]) -> Self:
-        """Create a corpus from what `as_run` gave: the same files, wherever the run is resumed."""
+        """Create a corpus from the result of `as_run`, with the same files from any directory."""
         begun_in = about.get("directory", "")  # older runs do not have it
         corpus: dict[str, Any] = {
             name: [_placed(file, begun_in) for file in value] if isinstance(value, list) else value
@@ -84,9 +84,9 @@ class Corpus:
         return cls(about["source_lang"], about["target_lang"], **corpus)
 
     def as_run(self) -> dict[str, Any]:
-        """Return the fields of run.json: the files as they were given, and the directory of relative ones.
+        """Return the fields of run.json: the files as given, and the directory of relative ones.
 
-        Exported models have the names without folders, which are private.
+        An exported model contains only the names of the files: their directories are private.
         """
         source_lang, target_lang = self.languages
         corpus = {name: getattr(self, name) for name in CORPUS_FIELDS}
@@ -100,11 +100,11 @@ class Corpus:
 
     @property
     def is_piped(self) -> bool:
-        """Whether any file is standard input."""
+        """Whether one of the files is standard input."""
         return any(str(STANDARD_INPUT) in (getattr(self, name) or ()) for name in FILES)
 
     def rules(self) -> CleaningRules:
-        """Return the cleaning rules. The phrasebook repeats on purpose what is to be learned whole."""
+        """Return the cleaning rules. The phrasebook keeps duplicates: it repeats fixed phrases on purpose."""
         limits: dict[str, Any] = {
             name: value
             for name, value in (("max_words", self.max_words), ("max_ratio", self.max_ratio))
@@ -113,14 +113,15 @@ class Corpus:
         return CleaningRules(**limits, drop_duplicates=not (self.keep_duplicates or self.phrasebook))
 
     def recipe_defaults(self) -> dict[str, Any]:
-        """Return defaults of the recipe for this corpus that do not follow from its size."""
+        """Return defaults of the recipe for this corpus that do not depend on its size."""
         if self.phrasebook:
             return PHRASEBOOK
         source_lang, target_lang = self.languages
-        return {"both_ways": 0.0} if source_lang == target_lang else {}  # nothing tells the directions apart
+        # with one language, nothing distinguishes the two directions
+        return {"both_ways": 0.0} if source_lang == target_lang else {}
 
     def read(self) -> tuple[Iterable[Pair], Iterable[Pair] | None]:
-        """Return the pairs to train on, and those to validate on or None."""
+        """Return the pairs for training, and those for validation or None."""
         if self.phrasebook:
             whole = learned_whole(self.phrasebook) * REPEATED
             phrases = phrasebook(self.phrasebook, "train", PHRASES)
@@ -150,7 +151,7 @@ TYPES: dict[str, type[Any] | UnionType] = {
 
 
 def wrong_types(corpus: dict[str, Any]) -> list[str]:
-    """Report each value of what `as_run` wrote that is not of its type."""
+    """Return an error text for each value in the result of `as_run` that has a wrong type."""
     problems = []
     for name, value in corpus.items():
         if name in FILES:

@@ -1,4 +1,4 @@
-"""What model.fit reads: the batches of the stages of a run as a tf.data.Dataset.
+"""The dataset that model.fit reads: the batches of a run's stages as a tf.data.Dataset.
 
 B batch, S source length, T target length.
 """
@@ -23,11 +23,11 @@ EXAMPLE = ({"source": IDS, "target": IDS}, IDS)
 def dataset(
     stages: Sequence[Stage], start_id: int, start: int = 0, gradient_accumulation_steps: int = 1
 ) -> Any:
-    """Return a tf.data.Dataset of ({"source", "target"}, labels), from step `start` on through all stages.
+    """Return a tf.data.Dataset of ({"source", "target"}, labels) from step `start` on, through all stages.
 
-    With gradient_accumulation_steps > 1 a step is so many batches, and each comes with weights: for a loss
-    that is summed, they make the mean of the batches' gradients the gradient of the mean over all tokens of
-    the step, however unevenly the batches share them.
+    With gradient_accumulation_steps > 1, each step has that many batches, and each batch has weights for a
+    loss that is summed. The weights make the mean of the batches' gradients equal to the gradient of the mean
+    over all tokens of the step, however the tokens are distributed over the batches.
     """
 
     def elements() -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""From a corpus to a run directory that can be trained: cleaned, split, tokenized, with its recipe."""
+"""Preparation of a run directory for training: clean, split and tokenize the corpus, and write the recipe."""
 
 import shutil
 from collections import Counter
@@ -17,8 +17,8 @@ from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.run_directory import Run
 
 SPOOL = "corpus.jsonl"
-SAMPLES = 16  # how often a corpus is cut into pieces when that is left to chance
-HELD_OUT_SHARE, MAX_HELD_OUT = 50, 1000  # one source text in fifty, a thousand at most
+SAMPLES = 16  # number of tokenizations of the corpus with BPE-dropout
+HELD_OUT_SHARE, MAX_HELD_OUT = 50, 1000  # one source text in fifty, at most a thousand
 
 Notify = Callable[[str], None]
 
@@ -33,31 +33,31 @@ def prepare(
     notify: Notify,
     defaults: dict[str, Any] | None = None,
 ) -> Recipe:
-    """Write everything that training reads; the recipe comes last and marks the run as prepared.
+    """Write everything that training reads. The recipe is written last and marks the run as prepared.
 
-    The corpus is read once and spooled to disk, so that it may be a pipe, or larger than memory.
+    The corpus is read once and buffered on disk, so it may be a pipe, or larger than memory.
 
     Args:
-        run: the run directory.
-        about: the content of its run.json.
-        training: the pairs to train on.
-        valid: the pairs to validate on, which are not cleaned. Overlap with the training data is reported,
-            and allowed. None holds out one source text in fifty, with its first translation: the same source
-            is never on both sides.
-        rules: how the training pairs are cleaned.
-        overrides: the fields of the recipe that the user set.
-        notify: is called with each line of progress.
-        defaults: the fields of the recipe that differ for this corpus.
+        run: The run directory.
+        about: Content of its run.json.
+        training: Pairs for training.
+        valid: Pairs for validation, which are not cleaned. Overlap with the training data is reported, and
+            allowed. None holds out one source text in fifty, with its first translation: the same source is
+            never on both sides.
+        rules: Cleaning rules for the training pairs.
+        overrides: Fields of the recipe that the user set.
+        notify: Called with each line of progress.
+        defaults: Fields of the recipe whose defaults differ for this corpus.
 
     Returns:
         The recipe.
 
     Raises:
-        CorpusError: no pairs are left to train or to validate on.
-        ValueError: the recipe or the tokenizer's options are out of range.
+        CorpusError: If no pairs are left for training or for validation.
+        ValueError: If the recipe or an option of the tokenizer is out of range.
     """
     for left in run.path.glob(f".{run.tokenizer.name}-*"):
-        shutil.rmtree(left, ignore_errors=True)  # by a preparation that was killed
+        shutil.rmtree(left, ignore_errors=True)  # of a preparation that was killed
     report, held_out = CleaningReport(), HeldOut()
     pairs = clean(training, rules, report)
     own = None if valid is None else list(valid)
@@ -68,8 +68,8 @@ def prepare(
     notify(str(report))
     if overlap.found:
         notify(
-            f"{len(overlap.found):,} of {len(overlap.sources):,} held-out sources are in the training text "
-            "too: the scores are those of text that was learned"
+            f"{len(overlap.found):,} of {len(overlap.sources):,} held-out sources are also in the training "
+            "text: scores will be too high"
         )
     validation = list(held_out.pairs.values()) if own is None else own
     count = spooled - held_out.times.total()
@@ -103,29 +103,29 @@ def prepare(
 
 
 def _check_checkpoints(run: Run, tokenizer: Tokenizer) -> None:
-    """Refuse checkpoints of another vocabulary, as a run that is prepared again continues from them."""
+    """Raise CorpusError for checkpoints of another vocabulary, from which the run would continue."""
     if not any(run.checkpoints.glob("step-*.npz")) or not run.tokenizer.exists():
         return
     if Tokenizer.load(run.tokenizer).get_config() != tokenizer.get_config():
         raise CorpusError(
-            f"{run.checkpoints} are of another corpus, or of other pieces: begin a new run for this one"
+            f"{run.checkpoints} belong to another corpus or tokenizer: begin a new run for this one"
         )
 
 
 class HeldOut:
-    """The held-out pairs of a stream: the sources with the smallest checksums, in any order.
+    """Selection of the held-out pairs of a stream: the sources with the smallest checksums.
 
-    The choice depends on the texts alone. A source that is replaced by a smaller one never comes back, so
-    that no more than MAX_HELD_OUT are remembered.
+    The selection depends on the texts alone, not on their order. A source that was replaced by a smaller one
+    is never selected again, so at most MAX_HELD_OUT are in memory.
     """
 
     def __init__(self) -> None:
-        self.pairs: dict[str, Pair] = {}  # by their source: the first that has it
-        self.times: Counter[str] = Counter()  # that each of these sources comes
+        self.pairs: dict[str, Pair] = {}  # the first pair of each source
+        self.times: Counter[str] = Counter()  # number of pairs of each of these sources
         self._largest_first: list[tuple[int, str]] = []
 
     def chosen_from(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Yield the same pairs; the held-out ones are known when they end."""
+        """Yield the same pairs; the selection is complete after the last one."""
         for pair in pairs:
             checksum = crc32(pair.source.encode())
             if checksum % HELD_OUT_SHARE == 0:
@@ -143,14 +143,14 @@ class HeldOut:
 
 
 class Overlap:
-    """The sources of the user's own held-out text that are in the training text."""
+    """Sources of the user's own validation text that occur in the training text."""
 
     def __init__(self, valid: Iterable[Pair]) -> None:
         self.sources = {regular(pair.source) for pair in valid}
         self.found: set[str] = set()
 
     def looked_for_in(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Yield the same pairs; `found` is complete when they end."""
+        """Yield the same pairs; `found` is complete after the last one."""
         for pair in pairs:
             if pair.source in self.sources:
                 self.found.add(pair.source)

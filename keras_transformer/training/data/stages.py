@@ -1,4 +1,4 @@
-"""The stages of a run: both directions first, if the recipe has them, then the requested one."""
+"""Stages of a run: first both directions, if the recipe asks for it, then the requested direction alone."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,18 +12,18 @@ from keras_transformer.training.recipe import Recipe
 
 
 class BothWays:
-    """The pairs of a store, then the same pairs with source and target exchanged."""
+    """Store of the pairs of another store, followed by the same pairs with source and target exchanged."""
 
     def __init__(self, store: TokenStore) -> None:
         self.store = store
 
     def lengths(self) -> NDArray[np.int32]:
-        """Return the number of tokens of source and target of each pair (2 N, 2)."""
+        """Return the number of source and target tokens of each pair (2 N, 2)."""
         lengths = self.store.lengths()
         return np.concatenate([lengths, lengths[:, ::-1]])
 
     def rows(self, side: int, indices: NDArray[np.int64], length: int) -> NDArray[np.int32]:
-        """Return the ids of these pairs on one side (0 source, 1 target), padded with 0 -> (B, length)."""
+        """Return the ids of pairs on one side (0 source, 1 target), padded with 0 -> (B, length)."""
         rows = np.empty((len(indices), length), np.int32)
         turned = indices >= len(self.store)
         rows[~turned] = self.store.rows(side, indices[~turned], length)
@@ -32,7 +32,7 @@ class BothWays:
 
 
 class Stage(NamedTuple):
-    """Some steps over one corpus; None is without end."""
+    """Stage of a run: a number of steps over one corpus; None is unlimited."""
 
     store: TokenStore | BothWays
     plan: BatchPlan
@@ -40,7 +40,7 @@ class Stage(NamedTuple):
 
 
 def stages(store: TokenStore, recipe: Recipe) -> Sequence[Stage]:
-    """Return the stages of a recipe; the last has no end."""
+    """Return the stages of a recipe; the last one is unlimited."""
     first = round(recipe.both_ways * recipe.steps)
     corpora: list[tuple[TokenStore | BothWays, int | None]] = [(store, None)]
     if first:
@@ -52,5 +52,5 @@ def stages(store: TokenStore, recipe: Recipe) -> Sequence[Stage]:
 
 
 def shapes(recipe: Recipe) -> int:
-    """Return the number of shapes of batches: each costs a compilation of the loss, and saves padding."""
+    """Return the number of batch shapes: each costs a compilation of the loss, but saves padding."""
     return min(32, max(4, recipe.steps // 60))

@@ -1,4 +1,4 @@
-"""Pairs of texts -> the dataset that model.fit reads: tokenised once, in buckets of like lengths."""
+"""The dataset that model.fit reads, from pairs of texts: tokenized once, in buckets of similar lengths."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
@@ -23,21 +23,39 @@ def text_batches(
     seed: int = 0,
     shapes: int = 8,
 ) -> Any:
-    """(source text, target text) pairs -> a tf.data.Dataset of ({"source", "target"}, labels), all of ids.
+    """Make batches of token ids from pairs of texts.
 
-    `pairs` are any iterable, or a tf.data.Dataset of two strings an element; they are read once. A pass over
-    the result shows every pair once, in a new order that follows from the seed: an epoch of fit.
+    The pairs are read and tokenized once. One pass over the result is one epoch of `fit`: it has every pair
+    once, in a new order that follows from the seed.
 
-    batch_tokens  of the longer side of a batch, padding included
-    max_tokens    longer texts are cut there
-    shapes        of full batches, at most: more of them pad less, and each costs a compilation
+    Args:
+        pairs: (source text, target text) pairs: any iterable, or a tf.data.Dataset whose elements are two
+            strings.
+        tokenizer: Tokenizer of the model.
+        batch_tokens: Largest number of tokens of a batch on its longer side, padding included.
+        max_tokens: Largest number of tokens of a text; longer texts are cut.
+        seed: Seed of the order.
+        shapes: Largest number of shapes of full batches. More shapes need less padding, but each costs a
+            compilation.
+
+    Returns:
+        A tf.data.Dataset of ({"source": ids, "target": ids}, labels).
+
+    Raises:
+        TypeError: If tokenizer is not a Tokenizer.
+        ValueError: If there are no pairs, the dataset is infinite, or an element is not a pair of texts.
+
+    Example:
+        ```python
+        model.fit(text_batches(pairs, model.tokenizer), epochs=10)
+        ```
     """
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError(
             f"text_batches needs the tokenizer of the model; got {tokenizer!r}. "
             "Create the model with tokenizer=..., and give model.tokenizer here."
         )
-    with TemporaryDirectory(prefix="text-batches-") as scratch:  # what is mapped stays when its name goes
+    with TemporaryDirectory(prefix="text-batches-") as scratch:  # mapped files outlive their names
         store = TokenStore.write(Path(scratch), _checked(pairs), tokenizer, max_tokens)
     plan = BatchPlan(store.lengths(), batch_tokens, seed, shapes)
     epochs = count()
@@ -51,10 +69,14 @@ def text_batches(
 
 
 def _checked(pairs: Any) -> Iterator[Pair]:
-    """Each pair as two texts, or what is wrong with it."""
+    """Yield each pair as two texts.
+
+    Raises:
+        ValueError: With what is wrong with a pair.
+    """
     if isinstance(pairs, tf.data.Dataset):
         if pairs.cardinality() == tf.data.INFINITE_CARDINALITY:
-            raise ValueError("these pairs never end: leave out .repeat(), and say epochs= to fit instead.")
+            raise ValueError("these pairs never end: leave out .repeat(), and pass epochs= to fit instead.")
         pairs = pairs.as_numpy_iterator()
     number = 0
     for number, pair in enumerate(pairs, start=1):
@@ -67,11 +89,11 @@ def _checked(pairs: Any) -> Iterator[Pair]:
             )
         yield texts
     if not number:
-        raise ValueError("there is no pair to make batches of: none was given, or they were read before.")
+        raise ValueError("there are no pairs: the iterable is empty, or was already read.")
 
 
 def _texts(pair: Any) -> Pair | None:
-    """The two texts of a pair, if that is what it is."""
+    """Return the two texts of a pair, or None if it is not one."""
     if isinstance(pair, str | bytes | Mapping) or not isinstance(pair, Iterable):
         return None
     texts = [text.decode() if isinstance(text, bytes) else text for text in pair]  # tf.data has bytes

@@ -1,4 +1,4 @@
-"""What a worked example consists of, apart from how it is shown: in a terminal, as pictures, on a page."""
+"""The parts of a worked example, independent of how it is shown: in a terminal, as pictures, on a page."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ TEXTS = Path(__file__).parent / "texts"
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers or words, (rows, columns), and what the rows and the columns are called."""
+    """Table of numbers or words (rows, columns), with the names of its rows and columns."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -24,11 +24,11 @@ class Table:
     corner: str = ""
 
     def numbers(self) -> NDArray[np.float64]:
-        """The cells as an array; only a table of numbers has one."""
+        """Return the cells as an array; only a table of numbers has one."""
         return np.array(self.cells, "float64")
 
     def texts(self) -> list[list[str]]:
-        """The cells as they are printed: as few decimals as the whole table needs, six at most."""
+        """Return the cells as text, with as few decimals as the whole table needs, six at most."""
         numbers = [cell for row in self.cells for cell in row if not isinstance(cell, str)]
         decimals = max((_decimals(number) for number in numbers), default=0)
         return [[_text(cell, decimals) for cell in row] for row in self.cells]
@@ -36,7 +36,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A table to look at. `name` is its file's; `kind` says what its numbers are, and so its colours."""
+    """Table that is drawn as a picture.
+
+    Attributes:
+        name: Name of its file, without extension.
+        kind: Kind of its numbers, which decides the colours.
+        title: Text above the picture.
+        table: The numbers.
+    """
 
     name: str
     kind: Literal["weights", "probabilities", "mask", "positions", "similarity"]
@@ -46,7 +53,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class ExampleStep:
-    """One thing to understand. In its texts _x or _(...) is an index, and ^x or ^(...) a power."""
+    """Step of a worked example. In its texts _x or _(...) is an index, and ^x or ^(...) an exponent."""
 
     caption: str
     formula: str = ""
@@ -58,7 +65,7 @@ class ExampleStep:
 
 @dataclass(frozen=True)
 class WorkedExample:
-    """A few steps that belong together, and the few lines of Python that do the same."""
+    """Worked example: its steps, and the few lines of Python that compute the same."""
 
     title: str
     explanation: str
@@ -67,7 +74,11 @@ class WorkedExample:
 
 
 def table(cells: Any, rows: Sequence[str], columns: Sequence[str], corner: str = "") -> Table:
-    """A table of an array, a tensor already on the CPU or nested sequences, shape (rows, columns)."""
+    """Create a table from an array or nested sequences of shape (rows, columns).
+
+    Raises:
+        ValueError: If the names do not fit the shape.
+    """
     nested = cells.tolist() if isinstance(cells, np.ndarray) else cells
     content = tuple(tuple(row) for row in nested)
     if len(content) != len(rows) or any(len(row) != len(columns) for row in content):
@@ -101,12 +112,12 @@ def told(name: str, tables: Mapping[str, Table], **values: Any) -> WorkedExample
 
 
 def features(width: int) -> list[str]:
-    """The names of the columns of a vector: its dimensions, counted from 0."""
+    """Return the names of the columns of a vector: its dimensions, counted from 0."""
     return [str(index) for index in range(width)]
 
 
 def _decimals(number: float) -> int:
-    """How many decimals show the number as well as six of them do."""
+    """Return the number of decimals that show the number as well as six of them do."""
     if not np.isfinite(number):
         return 0
     return len(f"{number:.{DECIMALS}f}".rstrip("0").partition(".")[2])

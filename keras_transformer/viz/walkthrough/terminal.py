@@ -1,4 +1,4 @@
-"""The worked examples as text: at most 100 columns, in any encoding, coloured only where it is wanted."""
+"""The worked examples as text: at most 100 columns, in any encoding, with or without colours."""
 
 import textwrap
 from collections.abc import Iterator
@@ -16,19 +16,19 @@ SPELLINGS = {
 
 
 def render(example: WorkedExample, number: int, encoding: str = "utf-8", colour: bool = False) -> str:
-    """The whole example as text that `encoding` can write."""
+    """Return the whole example as text that `encoding` can represent."""
     return "\n".join(_Sheet(encoding, colour).lines(example, number)) + "\n"
 
 
 def spell(text: str, encoding: str) -> str:
-    """The text with each character that `encoding` lacks written in ones that it has."""
+    """Replace each character that `encoding` lacks with characters that it has."""
     return "".join(
         character if _writes(encoding, character) else SPELLINGS.get(character, "?") for character in text
     )
 
 
 class _Sheet:
-    """Lays out text for one encoding, with or without colour."""
+    """Layout of text for one encoding, with or without colour."""
 
     def __init__(self, encoding: str, colour: bool) -> None:
         self.encoding = encoding
@@ -65,7 +65,7 @@ class _Sheet:
             )
 
     def _table(self, table: Table) -> Iterator[str]:
-        """The columns flush right under their names, the rows' names flush left."""
+        """Align the columns right under their names, and the names of the rows left."""
         grid = [[table.corner, *table.columns]]
         grid += [[name, *cells] for name, cells in zip(table.rows, table.texts(), strict=True)]
         grid = [[self._spelled(cell) for cell in row] for row in grid]
@@ -75,7 +75,7 @@ class _Sheet:
             yield "  ".join([name.ljust(widths[0]), *aligned]).rstrip()
 
     def _paragraph(self, text: str, label: str) -> list[str]:
-        """Wrapped, the first line behind its label and the others below its text."""
+        """Wrap a text, with its label before the first line and the others indented."""
         return textwrap.wrap(
             self._spelled(text), WIDTH, initial_indent=label, subsequent_indent=" " * len(label)
         )

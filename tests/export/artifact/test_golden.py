@@ -81,10 +81,10 @@ def test_every_damaged_line_is_told_with_its_number(golden: list[Golden]) -> Non
             b"\n".join([good, b"{", good, b"[1]", good.replace(b'"score": ', b'"score": "",  "x": ')])
         )
     assert told.value.problems == [
-        ", line 2: it is no JSON: Expecting property name enclosed in double quotes: "
+        ", line 2: it is not JSON: Expecting property name enclosed in double quotes: "
         "line 1 column 2 (char 1)",
         ", line 4: it must be an object; got [1]",
-        ", line 5: x is no key of it",
+        ", line 5: x is not a known key",
         ', line 5: score must be a number; got ""',
     ]
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import ctranslate2
 import keras
+import numpy as np
 import pytest
 
 from export.formats.writers.ctranslate2 import write_ctranslate2
@@ -35,6 +36,9 @@ def test_it_gives_the_same_tokens_with_the_same_weights(settings: dict[str, obje
     model = random_model(**settings)
     tokenizer = model.tokenizer
     write_ctranslate2(model, tmp_path / "model")
+    tables = [*(weight.numpy() for weight in model.weights), np.asarray(model.positions.table)]
+    size = (tmp_path / "model" / "model.bin").stat().st_size
+    assert size < sum(table.nbytes for table in tables) + 6_000  # each of them once, and the names
     translator = ctranslate2.Translator(str(tmp_path / "model"), compute_type="float32")
     answers = set()
     for text, (ours,) in zip(TEXTS, model.hypotheses(TEXTS), strict=True):

@@ -131,7 +131,7 @@ def test_a_text_that_is_too_long_is_cut_and_that_is_told(
 ) -> None:
     assert main(["attention", str(run), TEXT * 20, "--target", "I am."]) == 0
     notice = re.fullmatch(
-        r"notice: The text has (\d+) tokens and 30 are shown: the rest was left out\.",
+        r"notice: The text has (\d+) tokens; the first 30 are shown\.",
         capsys.readouterr().err.splitlines()[-1],
     )
     assert notice
@@ -143,7 +143,7 @@ def test_a_text_that_is_too_long_is_cut_and_that_is_told(
 def test_a_text_that_says_nothing_is_refused(
     run: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    assert "there is nothing to look at in" in failing(capsys, run, text)
+    assert "must have at least one word" in failing(capsys, run, text)
 
 
 def test_what_cannot_be_shown_is_refused_with_what_can(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,7 +166,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_loaded(
         "there.html is a directory: --output names the file to write."
     )
     assert failing(capsys, "nowhere", TEXT, "--output", "none/a.png") == (
-        "none is no directory: make it, or name another file than none/a.png."
+        "none is not a directory: create it, or name another file."
     )
 
 

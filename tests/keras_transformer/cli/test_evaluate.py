@@ -237,11 +237,11 @@ def test_a_bad_file_is_told_before_a_model_is_loaded(
         (["--translations", "ours.txt", "--worst", "ours.txt/worst.html"], "ours.txt"),
         (
             ["--translations", "ours.txt", "--worst", "ours.txt"],
-            "ours.txt is read: --worst would write over it",
+            "ours.txt is an input file, which --worst would overwrite",
         ),
         (
             ["--translations", "ours.txt", "--worst", "./reference.txt"],
-            "reference.txt is read: --worst would",
+            "reference.txt is an input file, which --worst would",
         ),
     ],
 )
@@ -272,11 +272,14 @@ def test_what_can_be_mended_is_told_with_exit_status_1(
         ),
         (
             ["--translations", "t", "--reference", "r", "--compare", "o", "--length-penalty", "0.6"],
-            "a MODEL translates: here is none, leave them out",
+            "a MODEL, and none is named: leave them out",
         ),
         (["--translations", "-", "--reference", "-"], "standard input (-) can be read as one file only"),
-        (["--translations", "t", "--source", "s", "--reference", "-"], "it cannot be standard input here"),
-        (["--translations", __file__, "--reference", __file__], f"{__file__} is given as the reference"),
+        (
+            ["--translations", "t", "--source", "s", "--reference", "-"],
+            "--reference cannot be standard input here",
+        ),
+        (["--translations", __file__, "--reference", __file__], f"{__file__} is given both as the reference"),
         (["model", "--source", "s", "--reference", "r", "--tokenize", "tlh"], "invalid choice: 'tlh'"),
     ],
 )

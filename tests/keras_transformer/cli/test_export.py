@@ -116,19 +116,19 @@ def test_what_is_wrong_is_told_before_a_model_is_loaded(
     (tmp_path / "b.en").write_text("Thanks.\nYes.\n")
     export, output = ["export", run, "--output"], tmp_path / "1"
     assert failed(capsys, *export, tmp_path / "taken") == (
-        f"{tmp_path / 'taken'} exists and is never overwritten: name another, as the next version's number."
+        f"{tmp_path / 'taken'} exists and is never overwritten: name another, such as the next version."
     )
     assert failed(capsys, *export, output, "--format", "onnx,gguf", status=2) == (
         "error: there is no format 'gguf'; there are onnx, ctranslate2, saved_model"
     )
     assert failed(capsys, *export, output, "--format", "ctranslate2", "--quantize", "int8", status=2) == (
-        "error: int8 is a precision of onnx: ask for one that has it"
+        "error: int8 is a precision of onnx: name such a format"
     )
     assert failed(capsys, *export, output, "--format", "ctranslate2", "--with-tokenizer", status=2) == (
-        "error: a tokenizer goes into an ONNX file: ask for the format onnx as well"
+        "error: a tokenizer is written into an ONNX file: name the format onnx too"
     )
     assert failed(capsys, *export, output, "--golden-reference", tmp_path / "b.en", status=2) == (
-        "error: --golden-reference is the translation of --golden: give that as well"
+        "error: --golden-reference is the translation of --golden: give both"
     )
     assert failed(capsys, *export, output, "--golden-count", "0", status=2) == (
         "error: argument --golden-count: at least 1 golden sentence is needed, and at most 1,000,000; got 0"
@@ -141,12 +141,12 @@ def test_what_is_wrong_is_told_before_a_model_is_loaded(
     )
     model.save(tmp_path / "model.keras")
     assert failed(capsys, "export", tmp_path / "model.keras", "--output", output) == (
-        f"there are no held-out sentences beside {tmp_path / 'model.keras'}, and a version needs golden "
-        "ones: name a file of them with --golden."
+        f"{tmp_path / 'model.keras'} has no held-out sentences, and a version needs golden sentences: "
+        "name a file of them with --golden."
     )
     (tmp_path / "blank").write_text("\n\n")
     assert failed(capsys, "export", run, "--output", output, "--golden", tmp_path / "blank") == (
-        "an export needs golden sentences: give one that is not blank at least."
+        "an export needs golden sentences: give at least one that is not blank."
     )
     assert not output.exists()
 
@@ -163,8 +163,8 @@ def test_a_full_disk_is_told_and_nothing_is_left(
 
 def test_a_version_is_no_run(version: Version, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = (
-        f"{version.directory} is an exported version, for `translate`, `evaluate`, `verify` and `info`: name "
-        "the run here that it was exported from."
+        f"{version.directory} is an exported version, for `translate`, `evaluate`, `verify` and `info`: "
+        "name the run from which it was exported."
     )
     (tmp_path / "a.fr").write_text("Merci.\n")
     (tmp_path / "a.en").write_text("Thanks.\n")
@@ -224,8 +224,8 @@ def test_a_version_of_which_no_runtime_is_installed_is_refused_with_the_remedy(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     assert failed(capsys, "translate", version.directory, "--input", os.devnull) == (
-        "ctranslate2 float32 needs ctranslate2, which this environment has not: install the package from its "
-        "clone with its extra `export`."
+        "ctranslate2 float32 needs ctranslate2, not installed in this environment: install the package "
+        "from its clone with its extra `export`."
     )
 
 
@@ -245,7 +245,10 @@ def test_info_tells_what_a_version_is(
     assert rows["domain"] == "the phrasebook fr-en; 200 pairs kept of 210"
     assert rows["vocabulary"] == "400 pieces for both sides"
     assert rows["formats"] == "ctranslate2 float32"
-    assert rows["limits"] == "1,024 source tokens; of n an answer has 2 n + 10 at most, and 1,024"
+    assert (
+        rows["limits"]
+        == "1,024 source tokens; for n of them an answer has at most 2 n + 10 tokens, and 1,024"
+    )
     assert rows["scores"].startswith("BLEU ") and rows["scores"].endswith("on 20 golden sentences")
     assert f"on {manifest.quality.machine.processor}, 1 thread" in rows["sentences/s"]
     assert rows["network"].endswith(f"{manifest.quality.parameters:,} parameters")

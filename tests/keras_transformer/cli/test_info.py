@@ -153,7 +153,7 @@ def test_of_a_run_whose_model_is_gone_it_tells_the_rest_and_fails(
         assert "  languages    fr to en\n" in out
     assert err == (
         f"keras-transformer info: there is no model in {bare}: {bare}/model.keras is missing; "
-        "copy it from where it is whole, or train again.\n"
+        "restore it from an intact copy, or train again.\n"
     )
 
 
@@ -277,7 +277,7 @@ def test_what_is_no_model_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert failed(capsys, tmp_path) == f"{tmp_path} holds no run: there is no run.json in it."
     text = tmp_path / "a.txt"
     text.write_text("a text")
-    assert failed(capsys, text) == f"{text} is no .keras file, or is damaged: File is not a zip file."
+    assert failed(capsys, text) == f"{text} is not a .keras file, or is damaged: File is not a zip file."
     other = tmp_path / "other.keras"
     keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).save(other)
     assert failed(capsys, other) == f"{other} holds a Sequential, not a TranslationModel."
@@ -294,8 +294,12 @@ def test_a_damaged_file_of_a_run_is_told_by_its_name(
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("run.json", "[]", " (it holds [], not an object): copy it"),
-        ("run.json", '{"format": 1}', " (it does not say source_lang, target_lang, corpus, recipe): copy it"),
+        ("run.json", "[]", " (it holds [], not an object): restore it"),
+        (
+            "run.json",
+            '{"format": 1}',
+            " (it does not say source_lang, target_lang, corpus, recipe): restore it",
+        ),
         ("recipe.json", "[]", ": it holds [], not an object."),
         ("recipe.json", '{"stepps": 3}', ": a recipe has no stepps; it has preset, "),
         ("history.json", "{}", ": it holds {}, not a list."),

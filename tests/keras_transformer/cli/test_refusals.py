@@ -77,7 +77,7 @@ def test_the_model_near_the_path_is_named(
 @pytest.mark.parametrize("verb", ["translate", "evaluate", "attention", "export"])
 @pytest.mark.usefixtures("here")
 def test_a_text_is_no_model(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(capsys, verb, "text.txt", *OPTIONS[verb]).startswith("text.txt is no .keras file: ")
+    assert refused(capsys, verb, "text.txt", *OPTIONS[verb]).startswith("text.txt is not a .keras file: ")
 
 
 @pytest.mark.usefixtures("here")
@@ -201,7 +201,7 @@ def test_a_directory_that_cannot_be_imported_is_refused_before_keras_is_loaded(
     assert "run exists and is never overwritten" in refused(capsys, "import", marian, "--run", "run")
     monkeypatch.setitem(sys.modules, "safetensors", None)
     told = refused(capsys, "import", marian, "--run", "new")
-    assert told.startswith("importing a model needs safetensors, which this environment has not: ")
+    assert told.startswith("importing a model needs safetensors, not installed in this environment: ")
     assert not (here / "new").exists()
 
 
@@ -221,7 +221,7 @@ def test_a_file_that_cannot_be_written_is_named_before_a_model_is_loaded(
     ):
         assert output in refused(capsys, *command)
     told = refused(capsys, "attention", "run", "Merci.", "--output", output)
-    assert output in told or "text.txt is no directory" in told
+    assert output in told or "text.txt is not a directory" in told
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "attention", "export"])

@@ -109,12 +109,12 @@ def test_a_server_that_wants_everything_gets_it(
     assert capsys.readouterr().out == expected
     told = failure(capsys, secret_server, *options[:-2])
     assert told.startswith(f"{secret_server}: UNAUTHENTICATED: ")
-    assert told.endswith(": name a file that has the token with --token-file.")
+    assert told.endswith(": name a file that contains the token with --token-file.")
     for some in (options[:2], options[2:]):
         told = failure(capsys, secret_server, *some)
         assert told.startswith(f"{secret_server}: UNAVAILABLE: ")
     told = failure(capsys, secret_server, *options[:-1], files.directory / "tokens")
-    assert told == f"{files.directory}/tokens has 2 tokens: leave the one that is yours."
+    assert told == f"{files.directory}/tokens has 2 tokens: keep only your own."
 
 
 def test_the_lines_before_one_that_is_refused_are_printed(
@@ -138,7 +138,7 @@ def test_who_is_not_there_is_told_with_what_may_be_the_matter(
     for address in ("grpc://127.0.0.1:1", server.replace("grpc:", "grpcs:")):
         told = failure(capsys, address)
         assert told.startswith(f"{address}: UNAVAILABLE: ")
-        assert told.endswith(": is it there, and with TLS as grpcs://, without as grpc://?")
+        assert told.endswith(": does it run, and with TLS as grpcs://, without as grpc://?")
 
 
 def test_a_model_that_is_not_there_is_told_with_those_that_are(
@@ -164,8 +164,8 @@ def test_a_server_without_any_model_is_told_with_what_to_do(
         finally:
             await server.drain(0)
         assert told == (
-            f"{address} has no model at the moment: repeat it once one is served; "
-            "where versions were refused, the server's log says why."
+            f"{address} serves no model at the moment: repeat the command later. "
+            "If a version was refused, the server's log has the reason."
         )
 
     run(scenario)
@@ -218,7 +218,7 @@ def test_wrong_addresses_are_wrong_usage(
 def test_files_that_cannot_be_used_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for option in ("--ca", "--token-file"):
         assert failure(capsys, "grpcs://127.0.0.1:1", option, tmp_path / "none") == (
-            f"{tmp_path}/none cannot be read (No such file or directory); name a file that can."
+            f"{tmp_path}/none cannot be read (No such file or directory); name a readable file."
         )
     assert failure(capsys, "grpcs://127.0.0.1:1", "--key", tmp_path) == (
         "a client's certificate and its key go together; give both, or neither."

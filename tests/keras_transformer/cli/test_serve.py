@@ -87,7 +87,7 @@ def test_files_that_cannot_be_used_are_failures_before_anything_listens(
     files = Files(tmp_path)
     certificate, key = map(str, files.server)
     pair = ["--tls-certificate", certificate, "--tls-key"]
-    no_file = "cannot be read (No such file or directory); name a file that can"
+    no_file = "cannot be read (No such file or directory); name a readable file"
     for options, told in [
         ([*pair, "none.pem"], f"none.pem {no_file}."),
         ([*pair, str(files.client[1])],
@@ -97,7 +97,7 @@ def test_files_that_cannot_be_used_are_failures_before_anything_listens(
          f"{key} has no certificate of an authority; name a PEM file with one."),
         (["--token-file", "none"], f"none {no_file}."),
         (["--token-file", str(files.tokens("# x", " "))],
-         f"{tmp_path}/tokens has no token; write one a line, as `openssl rand -hex 32` makes them."),
+         f"{tmp_path}/tokens has no token; write one per line, such as `openssl rand -hex 32` prints."),
     ]:  # fmt: skip
         assert main(["serve", str(tmp_path), *options]) == 1
         assert capsys.readouterr().err == f"keras-transformer serve: {told}\n"
@@ -123,6 +123,6 @@ def test_what_serving_needs_and_is_not_installed_is_named(
     monkeypatch.setattr("keras_transformer.cli.serve.NEEDED", ("grpc", "not_there", "not.there.either"))
     assert main(["serve", str(tmp_path)]) == 1
     assert capsys.readouterr().err == (
-        "keras-transformer serve: serving needs not_there and not.there.either, which this environment "
-        "has not: install the package from its clone with its extra `serve`.\n"
+        "keras-transformer serve: serving needs not_there and not.there.either, not installed in this "
+        "environment: install the package from its clone with its extra `serve`.\n"
     )

@@ -105,14 +105,14 @@ def test_what_is_no_run_is_left_alone(
 ) -> None:
     (tmp_path / "letters.txt").write_text("mine")
     said = failed(capsys, "train", *corpus, "--run", tmp_path)
-    assert said == f"{tmp_path} exists and is no run: name a new or an empty directory."
+    assert said == f"{tmp_path} exists and is not a run: name a new or an empty directory."
     assert tree(tmp_path) == {"letters.txt": b"mine"}
 
 
 def test_a_second_process_is_kept_out(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Run(trained).lock():
         assert failed(capsys, "train", "--run", trained, "--resume") == (
-            f"another process is at work on {trained}: let it end, or end it."
+            f"another process is at work on {trained}: wait for it, or end it."
         )
 
 
@@ -131,9 +131,9 @@ def test_resume_with_options_is_refused_with_their_names(
 ) -> None:
     options = ["--steps", 9, "--phrasebook", "fr-en", "--separate", "--keep-duplicates", "--max-words", 3]
     assert failed(capsys, "train", "--run", trained, "--resume", *options, status=2) == (
-        "error: --resume goes on with the run as it was begun, to the steps it was begun with: "
+        "error: --resume continues the run with the options of its begin: "
         "leave out --phrasebook, --max-words, --keep-duplicates, --steps, --separate. "
-        "A run cannot be given more steps or other settings: begin a new one for them, in another --run."
+        "For more steps or other options begin a new run, in another --run."
     )
 
 
@@ -248,7 +248,7 @@ def test_a_run_is_not_prepared_again_from_another_corpus_than_its_checkpoints_ar
     other = ["--pairs", pairs, "--source-lang", "en", "--target-lang", "fr"]
     said = failed(capsys, "train", *other, "--run", half_way, *EIGHT_STEPS)
     assert said == (
-        f"{half_way}/checkpoints are of another corpus, or of other pieces: begin a new run for this one"
+        f"{half_way}/checkpoints belong to another corpus or tokenizer: begin a new run for this one"
     )
     assert tree(half_way / "checkpoints") | tree(half_way / "tokenizer") == before
 
@@ -268,8 +268,8 @@ def test_a_best_model_that_is_gone_is_told(
     shutil.copytree(trained, run)
     (run / "model.keras").unlink()
     said = failed(capsys, "train", "--run", run, "--resume")
-    assert said.startswith(f"{run}/model.keras is gone, the best model of this run, of step ")
-    assert said.endswith(": put it back, or begin a new run.")
+    assert said.startswith(f"{run}/model.keras, the best model of this run (step ")
+    assert said.endswith("), is missing: restore it, or begin a new run.")
 
 
 def test_a_history_and_curves_that_are_gone_come_back_from_the_checkpoint(
@@ -291,7 +291,7 @@ def test_a_run_json_that_says_nothing_is_told(
     (half_way / "run.json").write_text(content)
     said = failed(capsys, "train", "--run", half_way, "--resume")
     assert said.startswith(f"{half_way}/run.json is damaged (it ")
-    assert said.endswith("): copy it from where it is whole, or begin a new run.")
+    assert said.endswith("): restore it from an intact copy, or begin a new run.")
 
 
 def test_a_full_disk_is_told_and_the_run_is_as_it_was(
@@ -310,7 +310,7 @@ def test_a_log_that_cannot_be_written_is_told(half_way: Path, capsys: pytest.Cap
     (half_way / "tensorboard").write_text("in the way")
     assert failed(capsys, "train", "--run", half_way, "--resume") == (
         f"the log in {half_way}/tensorboard could not be written (Not a directory): "
-        "mend that, and go on with --resume."
+        "solve that, then continue with --resume."
     )
 
 
@@ -330,7 +330,7 @@ def test_a_disk_that_is_full_when_the_log_is_written_is_told(
         keeper.on_train_batch_end(3, {"loss": 3.0})
     assert str(told.value) == (
         f"the log in {tmp_path}/tensorboard could not be written ({log}; File too large): "
-        "mend that, and go on with --resume."
+        "solve that, then continue with --resume."
     )
 
 
@@ -346,7 +346,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_nothing_of_it_is_kept(
     said = failed(capsys, "train", *corpus, "--run", run, *SMALL, *recipe)
     assert said == (
         "the held-out loss is nan at step 1. Begin a new run with a lower --peak-learning-rate, more "
-        "--warmup-steps, or --precision float32; this one is as it was at its last checkpoint."
+        "--warmup-steps, or --precision float32; this run stays at its last checkpoint."
     )
     assert not list(run.rglob("step-*.npz"))
     assert not (run / "model.keras").exists()

@@ -89,7 +89,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFix
         "got --source and --pairs",
         "--source and --target go together",
         "--valid-source and --valid-target go together",
-        "--source-lang and --target-lang are needed: the model is told what it translates",
+        "--source-lang and --target-lang are needed: the model records its languages",
         "preset must be one of tiny, small, base",
         "got 'huge'",
         "steps must be a whole number of at least 1 and at most 10,000,000",
@@ -115,7 +115,7 @@ def test_a_phrasebook_that_there_is_not_is_told(
         expected
         if direction
         else "name one corpus: --source and --target, --pairs, or --phrasebook; "
-        "--source-lang and --target-lang are needed: the model is told what it translates"
+        "--source-lang and --target-lang are needed: the model records its languages"
     )
 
 
@@ -126,8 +126,8 @@ def test_one_language_for_both_sides_is_told_where_languages_tell_the_sides_apar
     languages = ["--source-lang", "fr", "--target-lang", "fr"]
     said = failed(capsys, "train", "--run", tmp_path / "run", "--pairs", name, *languages, status=2)
     assert said == (
-        "error: --source-lang and --target-lang are both fr, by which JSONL and TMX tell the sides apart; "
-        "two parallel files, or TSV, may be of one language"
+        "error: --source-lang and --target-lang are both fr, but JSONL and TMX distinguish the "
+        "sides by language; for one language give two parallel files, or TSV"
     )
 
 
@@ -146,7 +146,7 @@ def test_what_the_phrasebook_has_with_it_is_refused_with_its_names(
     for options in (LANGUAGES, valid, [*LANGUAGES, *valid]):
         said = failed(capsys, "train", "--run", run, "--phrasebook", "fr-en", *options, status=2)
         assert said == (
-            "error: --phrasebook has its languages and its held-out pairs with it: "
+            "error: --phrasebook has its own languages and held-out pairs: "
             f"leave out {', '.join(options[::2])}"
         )
     assert not run.exists()
@@ -184,7 +184,7 @@ def test_a_corpus_from_standard_input_is_piped_in_again(
     pairs.write_text("".join(f"Sentence {number} of many.\tSatz {number}.\n" for number in range(300)))
     empty.touch()
     remedy = (
-        f". The corpus of {run} comes from standard input, and its preparation was not ended: "
+        f". The corpus of {run} comes from standard input, and was not read to its end: "
         "pipe all of it into `train --resume` again, or begin a new run."
     )
     with pairs.open() as stdin, empty.open() as nothing:
@@ -219,7 +219,7 @@ def test_a_run_that_names_no_corpus_is_told_as_damaged(
         pass
     said = failed(capsys, "train", "--run", tmp_path, "--resume")
     assert said.startswith(f"{tmp_path}/run.json is damaged (name one corpus: --source and --target, ")
-    assert said.endswith("): copy it from where it is whole, or begin a new run.")
+    assert said.endswith("): restore it from an intact copy, or begin a new run.")
 
 
 def test_the_papers_4000_steps_of_warm_up_are_no_problem_before_the_corpus_is_known(

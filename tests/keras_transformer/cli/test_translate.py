@@ -129,7 +129,7 @@ def test_a_sentence_longer_than_any_that_was_learned_is_translated_in_pieces_and
     assert out == " ".join(model.translate(pieces.texts)) + "\n"
     assert len(pieces.texts) > 2
     assert err.endswith(
-        "1 sentence longer than the 128 tokens that the model learned from: translated in pieces\n"
+        "1 sentence longer than the 128 tokens of the model's training sentences: translated in parts\n"
     )
 
 
@@ -245,7 +245,7 @@ def test_a_damaged_model_is_told_with_its_file(
         assert main(["translate", str(place), "--input", os.devnull]) == 1
         assert capsys.readouterr().err.splitlines()[-1] == (
             f"keras-transformer translate: {damaged} is damaged ({why}): "
-            "copy it from where it is whole, or train it again."
+            "restore it from an intact copy, or train it again."
         )
 
 

@@ -83,7 +83,8 @@ def test_a_broken_promise_is_shown_told_and_the_exit_status(
     assert expected != answered
     assert err.splitlines()[-1] == (
         f"keras-transformer verify: {broken} breaks its promise: ctranslate2 float32 answers 1 of 10 "
-        "sentences otherwise than the model did, where its first two logits were 0.0001 or more apart."
+        "sentences differently from the model, although the model's two highest logits differed by 0.0001 "
+        "or more."
     )
     assert main(["verify", str(broken), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)

@@ -166,9 +166,9 @@ def test_a_decoder_keeps_the_memory_or_keeps_without(with_memory):
 
 
 def test_a_decoder_that_was_never_called_says_so_when_it_is_to_start():
-    with pytest.raises(ValueError, match=r"no weights yet: call it once, load it, or build it"):
+    with pytest.raises(ValueError, match=r"no weights yet\. Call, load or build it"):
         decoder().start(2, 3)
-    with pytest.raises(ValueError, match=r"no weights yet: call it once, load it, or build it"):
+    with pytest.raises(ValueError, match=r"no weights yet\. Call, load or build it"):
         decoder().start(2, 3, normal(2, 5, 4))
 
 

@@ -1,6 +1,7 @@
 """Options of a network that imported models have: each changes what is computed, and nothing else."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +38,19 @@ def built(**options: Any) -> TranslationModel:
     return model
 
 
+@cache
+def with_option(name: str) -> TranslationModel:
+    """Every test gets the same model, so that none may change it."""
+    return built(**OPTIONS[name])
+
+
 def ids(rows: int, length: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).integers(4, 30, (rows, length)).astype(np.int32)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_step_by_step_it_says_what_it_says_of_the_whole_target(name: str) -> None:
-    model = built(**OPTIONS[name])
+    model = with_option(name)
     for rows in (1, 3):
         source, target = ids(rows, 6), ids(rows, 5, seed=1)
         whole = ops.convert_to_numpy(model.attend({"source": source, "target": target})[0])
@@ -56,7 +63,7 @@ def test_step_by_step_it_says_what_it_says_of_the_whole_target(name: str) -> Non
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_saved_model_computes_the_same(name: str, tmp_path: Path) -> None:
-    model = built(**OPTIONS[name])
+    model = with_option(name)
     model.save(tmp_path / "model.keras")
     loaded = TranslationModel.load(tmp_path / "model.keras")
     assert loaded.network == model.network
@@ -66,7 +73,7 @@ def test_a_saved_model_computes_the_same(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_its_parameters_are_counted(name: str) -> None:
-    model = built(**OPTIONS[name])
+    model = with_option(name)
     assert model.network.parameters(30) == model.count_params()
 
 
@@ -79,7 +86,7 @@ def test_a_network_without_the_option_is_written_as_it_always_was(name: str) -> 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_hosted_search_decodes_as_the_layers_do(name: str) -> None:
-    model = built(**OPTIONS[name])
+    model = with_option(name)
     rows = [[*row, 3] for row in ids(8, 6, seed=5).tolist()]
     search = Search(2, 3)
     (traced, hosted) = (

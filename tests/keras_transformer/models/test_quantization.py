@@ -47,7 +47,8 @@ def test_a_new_process_loads_it_and_translates_the_same(
 ) -> None:
     keras.utils.set_random_seed(1)
     chosen = tokenizer if joint else separate_tokenizer
-    model = TranslationModel.from_preset("tiny", chosen, width=16, inner_width=24, num_heads=2)
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "width": 16, "inner_width": 24, "num_heads": 2}
+    model = TranslationModel.from_preset("tiny", chosen, **sizes)
     change(model)
     ids = {"source": [[5, 6, 7, 3], [8, 3, 0, 0]], "target": [[2, 9, 10], [2, 4, 0]]}
     logits = model({name: np.array(rows) for name, rows in ids.items()})

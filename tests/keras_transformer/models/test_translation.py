@@ -23,6 +23,7 @@ from keras_transformer.training.optimizer import Adam
 from keras_transformer.training.schedule import Cosine, InverseSquareRoot
 from tests.support import fork_server
 
+ONE_LAYER = Network(1, 1, 16, 24, 2)
 TEXTS = ["Je suis étudiant.", "", "Merci beaucoup, où est la gare ?", "日本 ☃", "Non."]
 
 
@@ -62,9 +63,9 @@ def test_step_by_step_it_says_what_it_says_of_the_whole_target(
 
 @pytest.mark.parametrize("vocabularies", [(30,), (40, 30)])
 def test_adams_first_step_moves_no_weight_by_more_than_its_rate(
-    small: Network, vocabularies: tuple[int, ...]
+    vocabularies: tuple[int, ...],
 ) -> None:
-    model, rate = built(small, *vocabularies), 1e-3
+    model, rate = built(ONE_LAYER, *vocabularies), 1e-3
     before = model.get_weights()
     source, labels = np.tile(ids(1, 3, 30), (16, 2)), ids(16, 6, 30, seed=1)  # each source id 32 times
     model.compile(keras.optimizers.Adam(rate), LabelSmoothedCrossEntropy(), jit_compile=False)
@@ -270,14 +271,13 @@ TRANSLATE = "print(json.dumps([model.translate(json.loads(sys.argv[2])), int(mod
     ids=["TranslationModel.load", "keras.models.load_model"],
 )
 def test_a_new_process_loads_a_model_that_was_trained(
-    small: Network,
     tokenizer: Tokenizer,
     pairs: list[Pair],
     tmp_path: Path,
     load: str,
     optimizer: keras.optimizers.Optimizer,
 ) -> None:
-    model = speaking(small, tokenizer)
+    model = speaking(ONE_LAYER, tokenizer)
     model.compile(
         keras.optimizers.deserialize(keras.optimizers.serialize(optimizer)), LabelSmoothedCrossEntropy()
     )

@@ -189,7 +189,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "a configuration that is no JSON": (write("config.json", b"{'a': 1}"), "config.json is no JSON"),
     "a configuration that is a list": (write("config.json", b"[]"), "must hold an object"),
     "a configuration nested without end": (write("config.json", b"[" * 10**6), "nested too deeply"),
-    "a key twice": (write("config.json", b'{"d_model": 16, "d_model": 32}'), '"d_model" stands in it twice'),
+    "a key twice": (write("config.json", b'{"d_model": 16, "d_model": 32}'), '"d_model" is duplicate'),
     "another family": (change("config.json", model_type="bart"), "model_type must be 'marian'"),
     "no model type": (change("config.json", model_type=None), "model_type is missing"),
     "a width as a text": (change("config.json", d_model="16"), "d_model must be a whole number"),

@@ -177,7 +177,9 @@ def test_a_vocabulary_that_was_not_said_shrinks_to_what_the_corpus_supports(capl
         tokenizer = Tokenizer.train(CORPUS)
     size = tokenizer.source_size
     assert 260 < size < 1000
-    assert caplog.messages == [f"a vocabulary of {size} pieces: this corpus supports no more (8000 is usual)"]
+    assert caplog.messages == [
+        f"the vocabulary has {size} pieces: this corpus supports no more (the default is 8000)"
+    ]
 
 
 def test_a_vocabulary_that_was_said_is_kept_to():
@@ -236,7 +238,7 @@ def test_where_a_corpus_has_more_characters_than_pieces_the_rarest_are_written_a
         Pair(each, "a") for each in rare
     ]
     learned = Tokenizer.train(pairs)
-    assert caplog.messages == ["more characters than 8000 pieces can have: the rarest are written as bytes"]
+    assert caplog.messages == ["more distinct characters than 8000 pieces: the rarest are encoded as bytes"]
     assert learned.decode_source(learned.encode_source([rare[-1], common[0]])) == [rare[-1], common[0]]
     assert set(common) <= set(learned.pieces_source(range(learned.source_size)))
 
@@ -246,12 +248,12 @@ def test_training_that_cannot_be_is_refused_with_the_sizes_that_can():
         (
             (CORPUS, 4000),
             "vocabulary_size=4000 is more than this corpus supports, which is ",
-            " or less, or leave it out",
+            " or less, or omit it",
         ),
         (
             (CORPUS, 261),
             "vocabulary_size=261 is too small: special ids, bytes and the corpus' characters are ",
-            "Say more, or leave it out: rare characters are then written as bytes",
+            "Set a larger size, or omit it: rare characters are then encoded as bytes",
         ),
         (
             (CORPUS, 7, "word", True, "", "", 2.0),

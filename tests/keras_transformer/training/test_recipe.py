@@ -112,7 +112,7 @@ def test_only_bpe_has_merges_to_skip() -> None:
     assert Recipe(bpe_dropout=0.1).bpe_dropout == 0.1
     with pytest.raises(ValueError) as told:
         Recipe(bpe_dropout=0.1, tokenizer="unigram")
-    assert str(told.value) == "bpe_dropout skips merges, which only bpe has; got 0.1 and 'unigram'"
+    assert str(told.value) == "bpe_dropout skips merges, so it needs tokenizer='bpe'; got 0.1 and 'unigram'"
 
 
 def test_both_directions_need_one_vocabulary() -> None:
@@ -120,7 +120,7 @@ def test_both_directions_need_one_vocabulary() -> None:
     with pytest.raises(ValueError) as told:
         Recipe(both_ways=0.3, joint=False)
     assert str(told.value) == (
-        "both_ways puts each language on either side, which needs one vocabulary for both; got 0.3 and two"
+        "both_ways trains both directions, which needs one vocabulary for both sides; got 0.3 and two"
     )
 
 

@@ -64,8 +64,8 @@ def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
 
 def test_what_is_no_run_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "letters.txt").write_text("mine")
-    assert told(Run(tmp_path)) == f"{tmp_path} exists and is no run: name a new or an empty directory."
-    assert told(Run(tmp_path / "letters.txt")).endswith("letters.txt exists and is no run: "
+    assert told(Run(tmp_path)) == f"{tmp_path} exists and is not a run: name a new or an empty directory."
+    assert told(Run(tmp_path / "letters.txt")).endswith("letters.txt exists and is not a run: "
                                                         "name a new or an empty directory.")  # fmt: skip
     assert files(tmp_path) == {"letters.txt"}
 
@@ -120,7 +120,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     with run.lock():
         with pytest.raises(RunError) as error, Run(tmp_path).lock():
             pass
-        assert str(error.value) == f"another process is at work on {tmp_path}: let it end, or end it."
+        assert str(error.value) == f"another process is at work on {tmp_path}: wait for it, or end it."
     with run.lock():
         pass
 
@@ -144,7 +144,7 @@ def test_a_damaged_or_foreign_run_is_told(tmp_path: Path) -> None:
     with pytest.raises(RunError) as error:
         Run(tmp_path).about()
     assert str(error.value) == (
-        f"{tmp_path} was written in format 9, this program knows 1: use the version that made it."
+        f"{tmp_path} was written in format 9; this program supports 1: use the version that made it."
     )
 
 
@@ -164,7 +164,7 @@ def test_a_run_json_that_does_not_say_what_was_asked_for_is_told(
     with pytest.raises(RunError) as error:
         Run(tmp_path).about()
     assert str(error.value) == (
-        f"{tmp_path}/run.json is damaged ({why}): copy it from where it is whole, or begin a new run."
+        f"{tmp_path}/run.json is damaged ({why}): restore it from an intact copy, or begin a new run."
     )
 
 
@@ -183,7 +183,7 @@ def test_a_run_json_whose_corpus_is_none_is_told(tmp_path: Path, corpus: dict[st
     assert str(error.value) == (
         f"{tmp_path}/run.json is damaged (its corpus must say source, target, pairs, phrasebook, "
         "valid_source, valid_target, max_words, max_ratio, keep_duplicates; "
-        f"it says {says}): copy it from where it is whole, or begin a new run."
+        f"it says {says}): restore it from an intact copy, or begin a new run."
     )
 
 

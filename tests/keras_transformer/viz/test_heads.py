@@ -128,7 +128,7 @@ def test_more_tokens_than_the_model_has_positions_are_cut_and_that_is_told(model
     text = "Je suis étudiant. " * 20
     tokens = len(model.tokenizer.encode_source([text])[0])
     heads = heads_of(model, text, "I am. " * 30)
-    assert heads.notices[0] == f"The text has {tokens} tokens and 40 are shown: the rest was left out."
+    assert heads.notices[0] == f"The text has {tokens} tokens; the first 40 are shown."
     assert heads.notices[1].startswith("The translation has ")
     assert [kind.weights.shape[2:] for kind in heads.kinds.values()] == [(40, 40)] * 3
     assert heads.kinds["input-input"].queries[-1] == END
@@ -141,12 +141,12 @@ def test_no_more_tokens_are_shown_than_can_be_told_apart(model: TranslationModel
     long = TranslationModel(network, model.source_vocabulary, tokenizer=model.tokenizer)
     heads = heads_of(long, "e " * 500, "e")
     assert len(heads.kinds["input-input"].queries) == 256
-    assert "and 256 are shown" in heads.notices[0]
+    assert "the first 256 are shown" in heads.notices[0]
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\u200b"])
 def test_a_text_without_a_token_is_refused(model: TranslationModel, text: str) -> None:
-    with pytest.raises(ValueError, match=r"nothing to look at in the text .*: give it a word"):
+    with pytest.raises(ValueError, match=r"has no tokens: it must have at least one word"):
         heads_of(model, text)
 
 

@@ -144,11 +144,11 @@ def test_a_limit_keeps_the_lowest_and_those_most_behind() -> None:
 
 
 def test_it_says_how_many_there_are() -> None:
-    assert "Of 4 sentences, 1 are exactly as the reference. Here are all others." in page(
+    assert "Of 4 sentences, 1 are exactly as the reference. The page shows all others." in page(
         SOURCES, REFERENCES, OURS
     )
-    assert "Here are 2 of the others, those of the lowest chrF." in page(SOURCES, REFERENCES, OURS, limit=2)
-    assert "There is none: of 4 sentences, each" in page(SOURCES, REFERENCES, REFERENCES)
+    assert "The page shows 2 of the others, with the lowest chrF." in page(SOURCES, REFERENCES, OURS, limit=2)
+    assert "All 4 sentences are exactly as their references." in page(SOURCES, REFERENCES, REFERENCES)
 
 
 def test_without_case_a_difference_of_case_is_none() -> None:

@@ -18,7 +18,7 @@ from serving.server import Server
 from serving.v1 import translation_pb2 as wire
 from serving.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.support.serving.calls import ask, refused, refused_for
-from tests.support.serving.echo import UNSPEAKABLE, Echo, echo, run, served, stub, tokenizer
+from tests.support.serving.echo import LENGTHS, UNSPEAKABLE, Echo, echo, run, served, stub, tokenizer
 
 SENTENCES = [pair.source for pair in phrasebook("fr-en", "test", 20)]
 LONG = (
@@ -233,6 +233,14 @@ def test_the_caller_chooses_model_and_version_and_is_told_which_answered() -> No
             listed = (await service.ListModels(wire.ListModelsRequest())).models
             assert [(each.name, each.default_version) for each in listed] == [("en-de", 1), ("fr-en", 10)]
             assert [each.version for each in listed[1].versions] == [2, 10]
+            assert listed[1].versions[0] == wire.ModelVersion(
+                version=2,
+                state=wire.STATE_SERVING,
+                source_language="fr",
+                target_language="en",
+                precision="float32",
+                part_tokens=LENGTHS.longest,
+            )
 
     run(scenario)
 

@@ -59,12 +59,14 @@ def test_overload_is_told_with_when_to_come_again() -> None:
             )
             assert "1 requests are waiting; the limit is 2" in message
             assert detail.retry_delay.ToTimedelta().total_seconds() == RETRY_AFTER
-            calls.append(asyncio.ensure_future(service.Translate(ask("c"))))
-            await until(lambda: model.engine.waiting == 2)
-            batch = await service.BatchTranslate(wire.BatchTranslateRequest(texts=["d", "e"]))
+            texts = ["Merci. Bonjour."] * 2
+            batch = await service.BatchTranslate(wire.BatchTranslateRequest(texts=texts))
             for segment in batch.segments:
                 assert segment.error.code == StatusCode.RESOURCE_EXHAUSTED.value[0]
                 assert segment.error.retry_after == RETRY_AFTER
+            calls.append(asyncio.ensure_future(service.Translate(ask("c"))))
+            await until(lambda: model.engine.waiting == 2)
+            await refused(service.Translate(ask("d")), StatusCode.RESOURCE_EXHAUSTED)
             runtime.allow(100)
             assert [(await call).translation.text for call in calls] == ["a", "b", "c"]
 
@@ -80,7 +82,7 @@ def test_a_list_that_fills_the_queue_by_itself_is_answered_whole() -> None:
         model = echo("fr-en", runtime=runtime, waiting=20)
         async with both(model) as (service, http):
             call = asyncio.ensure_future(service.BatchTranslate(wire.BatchTranslateRequest(texts=FULL)))
-            await until(lambda: model.engine.running + model.engine.waiting == 21)  # all that has room
+            await until(lambda: model.engine.running + model.engine.waiting >= 20)
             runtime.allow(1_000)
             batch = await call
             assert [segment.translation.text for segment in batch.segments] == FULL
@@ -97,7 +99,7 @@ def test_the_texts_of_a_list_that_wait_for_room_end_with_their_caller() -> None:
         async with stub(model) as service:
             call = service.BatchTranslate(wire.BatchTranslateRequest(texts=FULL))
             waiter = asyncio.ensure_future(_finished(call))
-            await until(lambda: model.engine.running + model.engine.waiting == 21)
+            await until(lambda: model.engine.running + model.engine.waiting >= 20)
             call.cancel()
             await waiter
             await until(lambda: given_up(model))

@@ -38,7 +38,7 @@ VERSIONS: dict[str, tuple[Hostile, str]] = {
     "its attention divides by -1": (hostile.divides(hostile.ATTENTION), "its trial ended with SIGFPE; "),
     "its loop has no end": (
         hostile.loops,
-        "its trial took more than 3 s of a processor or 30 s by the clock; ",
+        "its trial took more than 3 s of processor time or 30 s of wall time; ",
     ),
     "it fills the memory": (hostile.fills_memory, "its trial needed more than 400 MiB of memory; "),
     "its manifest is a pipe": (
@@ -139,7 +139,7 @@ def test_a_version_whose_files_change_while_it_is_opened_is_refused(
     try_version = discovery.try_version
     monkeypatch.setattr(discovery, "try_version", changes)
     assert open_checked(place, SETTINGS) == (
-        "it changed while it was opened; it is tried again once it stays the same"
+        "it changed while it was opened; it is tried again when it no longer changes"
     )
 
 

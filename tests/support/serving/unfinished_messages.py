@@ -49,7 +49,7 @@ class Connection:
         """Send all of a message of this size but its last byte, or what the server takes of it."""
         self._window[stream] = self._initial
         self._writer.write(frame(HEADERS, END_HEADERS, stream, headers(path)))
-        message = b"\0" + struct.pack("!I", size) + bytes(size - 1)
+        message = memoryview(b"\0" + struct.pack("!I", size) + bytes(size - 1))  # whose slices copy nothing
         while message and stream not in self.ended:
             count = min(FRAME, self._window[stream], self._window[0], len(message))
             if count <= 0:

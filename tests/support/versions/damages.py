@@ -17,10 +17,11 @@ TWO_RULES = (
     "network; got source_tokens 1024, target_tokens 1024, answer_factor 3, answer_extra 10"
 )
 OTHER_LANGUAGES = (
-    "its languages source fr, target en are not the manifest's source fr, target de: it is of another version"
+    "its languages source fr, target en are not the manifest's source fr, target de: it belongs to another "
+    "version"
 )
 FUTURE = (
-    "it is of format 2, and this program knows up to 1; install the release of this package that wrote it, "
+    "it has format 2, and this program supports up to 1; install the release of this package that wrote it, "
     "or a later one"
 )
 KEYS = ("source", "source_ids", "target", "target_ids", "score", "margin", "reference")
@@ -148,15 +149,15 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "the manifest is empty": (
         as_bytes(lambda content: b""),
-        [f"manifest.json: it is no JSON: Expecting value: line 1 column 1 (char 0); {AGAIN}"],
+        [f"manifest.json: it is not JSON: Expecting value: line 1 column 1 (char 0); {AGAIN}"],
     ),
     "the manifest is cut off": (
         as_bytes(lambda content: content[:200]),
-        ["manifest.json: it is no JSON: "],
+        ["manifest.json: it is not JSON: "],
     ),
     "the manifest is not UTF-8": (
         as_bytes(lambda content: b"\xff" + content),
-        ["manifest.json: it is no JSON: 'utf-8' codec can't decode byte 0xff in position 0"],
+        ["manifest.json: it is not JSON: 'utf-8' codec can't decode byte 0xff in position 0"],
     ),
     "the manifest is a list": (
         as_bytes(lambda content: b"[]"),
@@ -168,15 +169,15 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a key stands twice": (
         as_bytes(lambda content: content.replace(b"{", b'{"format": 1,', 1)),
-        [f'manifest.json: it is no JSON: the key "format" stands in it twice; {AGAIN}'],
+        [f'manifest.json: it is not JSON: the key "format" is duplicate; {AGAIN}'],
     ),
     "a number is none": (
         as_bytes(lambda content: content.replace(b'"parameters": ', b'"parameters": NaN, "was": ')),
-        [f"manifest.json: it is no JSON: NaN is no number of JSON; {AGAIN}"],
+        [f"manifest.json: it is not JSON: NaN is not a number in JSON; {AGAIN}"],
     ),
     "an unknown key": (
         changed("network", "experts", to=8),
-        [f"manifest.json: network.experts is no key of it; {AGAIN}"],
+        [f"manifest.json: network.experts is not a known key; {AGAIN}"],
     ),
     "a missing key": (
         dropped("limits", "answer_extra"),
@@ -223,7 +224,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "half a character": (
         as_bytes(lambda content: content.replace(b'"fr"', b'"fr\\ud83d"', 1)),
-        ["manifest.json: it is no JSON: 'utf-8' codec can't encode character '\\ud83d'"],
+        ["manifest.json: it is not JSON: 'utf-8' codec can't encode character '\\ud83d'"],
     ),
     "a manifest without end": (
         as_bytes(lambda content: content + b" " * 2**20),
@@ -281,7 +282,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "format 0": (
         changed("format", to=0),
-        [f"manifest.json: there is no format 0, this program knows 1; {AGAIN}"],
+        [f"manifest.json: there is no format 0; this program supports 1; {AGAIN}"],
     ),
     "no format at all": (dropped("format"), [f"manifest.json: format is missing; {AGAIN}"]),
     "a file is missing": (
@@ -349,7 +350,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "a path in disguise": (
         listed("tokenizer//about.json"),
         [
-            'manifest.json: files, "tokenizer//about.json": a path must be written as plainly as it can be: '
+            'manifest.json: files, "tokenizer//about.json": a path must be in its simplest form: '
             f"'tokenizer/about.json'; {AGAIN}"
         ],
     ),
@@ -421,22 +422,22 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a golden line is damaged": (
         lambda version: golden(version, lambda lines: [lines[0], lines[1][:40] + b"\n", *lines[2:]]),
-        ["golden.jsonl, line 2: it is no JSON: "],
+        ["golden.jsonl, line 2: it is not JSON: "],
     ),
     "a golden line is blank": (
         lambda version: golden(version, lambda lines: [*lines, b"\n"]),
-        ["golden.jsonl, line 25: it is no JSON: "],
+        ["golden.jsonl, line 25: it is not JSON: "],
     ),
     "a golden line is of something else": (
         lambda version: golden(version, lambda lines: [b'{"fr": "Oui.", "en": "Yes."}\n']),
         [
             *(f"golden.jsonl, line 1: {name} is missing; {AGAIN}" for name in KEYS),
-            *(f"golden.jsonl, line 1: {name} is no key of it; {AGAIN}" for name in ("fr", "en")),
+            *(f"golden.jsonl, line 1: {name} is not a known key; {AGAIN}" for name in ("fr", "en")),
         ],
     ),
     "a golden source is another": (
         lambda version: golden(version, first_line_with(source="Merci.")),
-        [f"golden.jsonl, line 1: source_ids are not what the tokenizer makes of its source; {AGAIN}"],
+        [f"golden.jsonl, line 1: source_ids are not the tokenizer's for its source; {AGAIN}"],
     ),
     "a golden target is another": (
         lambda version: golden(version, first_line_with(target="Thanks.")),

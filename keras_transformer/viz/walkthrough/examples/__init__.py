@@ -1,6 +1,6 @@
 """The worked examples: inputs and words are written down, every result is computed by the layers.
 
-Keras is loaded when the first example is asked for, and showing one computes no other.
+Keras is loaded for the first example, and showing an example computes no other.
 """
 
 from importlib import import_module
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from keras_transformer.viz.walkthrough.content import WorkedExample  # it needs NumPy
 
-#: In the order in which they are told: the module and the function that builds the example.
+#: Module and function of each example, in their order.
 EXAMPLES = (
     ("attention_by_hand", "self_attention"),
     ("attention_by_hand", "scaling"),
@@ -24,7 +24,7 @@ EXAMPLES = (
 
 
 def worked_example(number: int) -> "WorkedExample":
-    """Example `number`, counted from 1."""
+    """Compute example `number`, counted from 1."""
     if not 1 <= number <= len(EXAMPLES):
         raise ValueError(f"the examples are numbered 1 to {len(EXAMPLES)}; got {number}.")
     module, function = EXAMPLES[number - 1]

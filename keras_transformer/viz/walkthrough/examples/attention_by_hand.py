@@ -22,7 +22,7 @@ Array = NDArray[np.float32]
 
 
 def plain_self_attention(width: int) -> MultiHeadSelfAttention:
-    """The layer with one head and W_Q = W_K = W_V = W_O = I, so that only attention itself is left."""
+    """Return the layer with one head and W_Q = W_K = W_V = W_O = I, which leaves attention alone."""
     layer = MultiHeadSelfAttention(num_heads=1, dropout=0.0)
     layer.build((None, None, width))
     identity = np.eye(width)
@@ -32,7 +32,7 @@ def plain_self_attention(width: int) -> MultiHeadSelfAttention:
 
 
 def self_attention() -> WorkedExample:
-    """Example 1: three words look at each other."""
+    """Compute example 1: three words look at each other."""
     words = ["The", "cat", "sat"]
     x = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]], "float32")
     width = x.shape[1]
@@ -60,7 +60,7 @@ def self_attention() -> WorkedExample:
 
 
 def scaling() -> WorkedExample:
-    """Example 2: two scores, with and without the division by √d."""
+    """Compute example 2: two scores, with and without the division by √d."""
     query = np.array([[2, 0, 0, 0]], "float32")
     keys = np.array([[3, 0, 0, 0], [2, 0, 0, 0]], "float32")
     names = ["first key", "second key"]
@@ -82,7 +82,7 @@ def scaling() -> WorkedExample:
 
 
 def masked_self_attention() -> WorkedExample:
-    """Example 6: four positions, the last one padding, nobody looks ahead."""
+    """Compute example 6: four positions, the last one padding, with a causal mask."""
     x = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8], [0.9, 1.0, 1.1, 1.2], [0] * 4], "float32")
     positions = ["0", "1", "2", "3 (pad)"]
     width = x.shape[1]
@@ -102,7 +102,7 @@ def masked_self_attention() -> WorkedExample:
 
 
 def weighted_sum() -> WorkedExample:
-    """Example 8: the weights are given, and the output is read off them."""
+    """Compute example 8: the weights are given, and the output is read off them."""
     words = ["Python", "executes", "quickly"]
     given = np.array([[0.4, 0.4, 0.2], [0.3, 0.6, 0.1], [0.1, 0.1, 0.8]], "float32")
     one_hot = np.eye(len(words), dtype="float32")

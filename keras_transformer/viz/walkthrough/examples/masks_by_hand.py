@@ -8,14 +8,14 @@ from keras_transformer.viz.walkthrough.content import Table, WorkedExample, feat
 
 
 def masks() -> WorkedExample:
-    """Example 5: the two masks, their combination, and a row that may look at nothing."""
+    """Compute example 5: the two masks, their combination, and a row that may look at nothing."""
     ids = np.array([[1, 2, 3, 0]])
     tokens = ["1", "2", "3", "0 (pad)"]
     places = features(3)
     padding, causal = padding_mask(ids), causal_mask(3)
     everywhere = ops.broadcast_to(padding, (1, 4, 4))
     combined = padding & causal_mask(4)
-    # Hidden from both sides: nobody looks at the padding, and the padding looks at nobody.
+    # Hidden from both sides: no position attends to padding, and padding attends to no position.
     short = padding_mask(np.array([[1, 2, 0]]))
     both_sides = short & ops.swapaxes(short, 1, 2) & causal_mask(3)
     x = np.array([[[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]]], "float32")

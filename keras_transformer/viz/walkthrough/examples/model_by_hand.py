@@ -20,7 +20,7 @@ LAYERS, HEADS, WIDTH, INNER, VOCABULARY = 6, 8, 512, 2048, 37_000
 
 
 def shapes() -> WorkedExample:
-    """Example 7: one block of each kind at the paper's sizes, run on a sentence of 10 and one of 7 tokens."""
+    """Compute example 7: one block of each kind at the paper's sizes, on sentences of 10 and 7 tokens."""
     source, target = np.ones((1, 10), "int32"), np.ones((1, 7), "int32")
     embedding = TokenEmbedding(VOCABULARY, WIDTH)
     positions = PositionalEncoding()
@@ -78,7 +78,7 @@ def shapes() -> WorkedExample:
 
 
 def last_layer() -> WorkedExample:
-    """Example 9: five outputs of a decoder become the five words of "I am a student <eos>"."""
+    """Compute example 9: five outputs of a decoder become the five words of "I am a student <eos>"."""
     vocabulary = ["a", "am", "I", "thanks", "student", "<eos>"]
     sentence = [2, 1, 0, 4, 5]
     words = [vocabulary[index] for index in sentence]

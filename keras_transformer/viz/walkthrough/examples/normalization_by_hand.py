@@ -13,7 +13,7 @@ EPSILON = 1e-5
 
 
 def normalisation() -> WorkedExample:
-    """Example 4: one row normalised; then a batch, of which other rows change."""
+    """Compute example 4: one row normalised; then a batch, of which other rows change."""
     x = np.array([2, 4, 6, 8], "float64")
     rows = ["a", "b", "c"]
     columns = features(len(x))
@@ -44,12 +44,12 @@ def normalisation() -> WorkedExample:
 
 
 def layer_norm(x: np.ndarray) -> np.ndarray:
-    """(B, D) -> (B, D): along each row."""
+    """Normalize each row of (B, D)."""
     return ops.convert_to_numpy(keras.layers.LayerNormalization(epsilon=EPSILON, dtype="float64")(x))
 
 
 def batch_norm(x: np.ndarray) -> np.ndarray:
-    """(B, D) -> (B, D): down each column, as in training."""
+    """Normalize each column of (B, D), as in training."""
     return ops.convert_to_numpy(
         keras.layers.BatchNormalization(epsilon=EPSILON, dtype="float64")(x, training=True)
     )

@@ -11,12 +11,12 @@ LENGTH, WIDTH = 64, 128
 
 
 def encoding(length: int, width: int) -> np.ndarray:
-    """What the layer adds, (length, width): its output for an input of zeros."""
+    """Return the positional encoding (length, width): the layer's output for an input of zeros."""
     return ops.convert_to_numpy(PositionalEncoding(length)(np.zeros((1, length, width), "float32")))[0]
 
 
 def positions() -> WorkedExample:
-    """Example 3: the encoding of four positions, added to two words."""
+    """Compute example 3: the encoding of four positions, added to two words."""
     words = ["The", "cat"]
     x = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]], "float32")
     width = x.shape[1]

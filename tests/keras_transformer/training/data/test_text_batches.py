@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer import TranslationModel
+from keras_transformer.models.network import Network
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.data.dataset import shifted
@@ -74,9 +75,10 @@ def test_fit_learns_from_texts_and_evaluate_takes_them_too() -> None:
     learned = [("un chat", "a cat"), ("un chien", "a dog"), ("deux chats", "two cats")] * 8
     tokenizer = Tokenizer.train(learned, 280)
     keras.utils.set_random_seed(0)
-    model = TranslationModel.from_preset(
-        "tiny", tokenizer, width=32, num_heads=2, inner_width=32, dropout=0.0
+    model = TranslationModel(
+        Network(1, 1, 32, 32, 2, dropout=0.0), tokenizer.source_size, tokenizer=tokenizer
     )
+    model.build()
     model.compile(keras.optimizers.Adam(5e-3), LabelSmoothedCrossEntropy(0.0))
     held_out = text_batches(learned[:3], model.tokenizer, batch_tokens=128)
     history = model.fit(
@@ -127,7 +129,7 @@ def test_a_batched_dataset_is_told(tokenizer: Tokenizer) -> None:
 
 def test_pairs_without_end_are_told(tokenizer: Tokenizer) -> None:
     endless = tf.data.Dataset.from_tensors(("Oui.", "Yes.")).repeat()
-    with pytest.raises(ValueError, match=r"never end: leave out \.repeat\(\), and say epochs= to fit"):
+    with pytest.raises(ValueError, match=r"never end: leave out \.repeat\(\)"):
         text_batches(endless, tokenizer)
 
 
@@ -135,7 +137,7 @@ def test_no_pairs_at_all_are_told(pairs: list[Pair], tokenizer: Tokenizer) -> No
     read_once = iter(pairs)
     text_batches(read_once, tokenizer)
     for nothing in ([], read_once):
-        with pytest.raises(ValueError, match="there is no pair to make batches of: none was given, or they"):
+        with pytest.raises(ValueError, match="there are no pairs"):
             text_batches(nothing, tokenizer)
 
 

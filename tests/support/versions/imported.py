@@ -1,0 +1,30 @@
+"""Exported versions of the golden MarianMT directories."""
+
+import json
+from pathlib import Path
+
+from export.artifact.manifest import LearnedLengths, Version
+from export.export_request import ExportRequest, Origin
+from export.exporter import export_version
+from export.golden_sentences import Chosen, SourceSentence
+from keras_transformer import TranslationModel
+from tests.support.paths import ROOT
+
+GOLDEN = ROOT / "tests" / "keras_transformer" / "pretrained" / "golden"
+
+
+def texts(kind: str) -> dict[str, str]:
+    """Texts and the translations that transformers gives them."""
+    answers = json.loads((GOLDEN / kind / "expected.json").read_bytes())
+    return {text: answer["translation"] for text, answer in answers.items()}
+
+
+def exported(
+    kind: str, directory: Path, *formats: str, quantize: str | None = None, with_tokenizer: bool = False
+) -> Version:
+    """Export a golden directory, with its texts as golden sentences."""
+    model = TranslationModel.from_pretrained(GOLDEN / kind)
+    sentences = [SourceSentence(text) for text in texts(kind)]
+    origin = Origin(None, None, LearnedLengths(**model.lengths._asdict()))
+    request = ExportRequest(formats, quantize, with_tokenizer)
+    return export_version(model, directory, request, Chosen(sentences, sentences), origin, lambda line: None)
