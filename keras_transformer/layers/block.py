@@ -14,9 +14,9 @@ from keras_transformer.layers.arguments import (
     serialized,
     spawn,
 )
-from keras_transformer.layers.attention import MultiHeadSelfAttention
+from keras_transformer.layers.attention.masks import masked_spec
+from keras_transformer.layers.attention.multi_head import MultiHeadSelfAttention
 from keras_transformer.layers.feed_forward import FeedForward
-from keras_transformer.layers.masks import masked_spec
 from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.layers.rematerialization import Rematerializable
 from keras_transformer.layers.tensor import Shape, Tensor

@@ -10,10 +10,10 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.arguments import check_flags, check_whole, spawn
-from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.attention.heads import check_rank
+from keras_transformer.layers.attention.masks import boolean, both
+from keras_transformer.layers.attention.multi_head import MultiHeadAttention
 from keras_transformer.layers.block import TransformerBlock
-from keras_transformer.layers.heads import check_rank
-from keras_transformer.layers.masks import boolean, both
 from keras_transformer.layers.stack import TransformerStack
 from keras_transformer.layers.tensor import Shape, Tensor, fits, whole
 

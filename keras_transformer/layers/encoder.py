@@ -7,8 +7,8 @@ from typing import Any
 
 import keras
 
+from keras_transformer.layers.attention.masks import both
 from keras_transformer.layers.block import TransformerBlock
-from keras_transformer.layers.masks import both
 from keras_transformer.layers.stack import TransformerStack
 from keras_transformer.layers.tensor import Shape, Tensor
 

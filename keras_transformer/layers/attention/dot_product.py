@@ -9,7 +9,7 @@ import string
 import keras
 from keras import ops
 
-from keras_transformer.layers.masks import boolean
+from keras_transformer.layers.attention.masks import boolean
 from keras_transformer.layers.tensor import Shape, Tensor, fits
 
 # Finite, so that a row of masked scores alone does not become NaN: inf - inf is NaN.

@@ -9,9 +9,9 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.arguments import check_flags
-from keras_transformer.layers.dot_product import scaled_dot_product_attention
-from keras_transformer.layers.heads import Attention, check_rank
-from keras_transformer.layers.masks import both, causal_between, causal_mask, heads_mask
+from keras_transformer.layers.attention.dot_product import scaled_dot_product_attention
+from keras_transformer.layers.attention.heads import Attention, check_rank
+from keras_transformer.layers.attention.masks import both, causal_between, causal_mask, heads_mask
 from keras_transformer.layers.tensor import Shape, Tensor, fits
 
 __all__ = ["MultiHeadAttention", "MultiHeadSelfAttention", "scaled_dot_product_attention"]

@@ -11,8 +11,8 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.layers.arguments import check_flags, check_rates, check_sizes, serialized
-from keras_transformer.layers.dot_product import attention_weights
-from keras_transformer.layers.masks import masked_spec
+from keras_transformer.layers.attention.dot_product import attention_weights
+from keras_transformer.layers.attention.masks import masked_spec
 from keras_transformer.layers.quantization import Quantizable
 from keras_transformer.layers.rematerialization import Rematerializable
 from keras_transformer.layers.tensor import Shape, Tensor

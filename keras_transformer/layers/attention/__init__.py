@@ -1,0 +1,1 @@
+"""Multi-head attention: the product of queries and keys, its masks, and the layers around them."""
