@@ -19,6 +19,10 @@ lengths; without --model it is an untrained model, whose answers are about as lo
   overload    ours, at 1 to 10 times its throughput: goodput beside the best so far, refusals, memory, and
               when one more is answered again
 
+With --beam N every request has a beam of that width, and one phase takes the place of these: the
+throughput of ours beside CTranslate2's with the same beam, and the processor time of an answer beside that of
+a greedy one.
+
 *Not* timed: loading. The callers' own lateness is told where there is much to send.
 """
 
@@ -63,6 +67,7 @@ def main() -> None:
     parser.add_argument("--precision", choices=("int8", "float32"), default="int8", help="of our engine")
     parser.add_argument("--rows", type=int, default=32, help="that are decoded together (32)")
     parser.add_argument("--queue", type=int, default=1024, help="requests that may wait (1024)")
+    parser.add_argument("--beam", type=int, default=1, metavar="N", help="measure beams of this width (1)")
     options = parser.parse_args()
     names = measure.installed(PACKAGES, options)
     if options.smoke:
@@ -71,19 +76,23 @@ def main() -> None:
         directory = options.model or _untrained(options.preset, names, Path(scratch))
 
         def side(name: str, rows: int) -> Side:
-            arguments = ["--precision", options.precision, "--queue", options.queue]
+            arguments = ["--precision", options.precision, "--queue", options.queue, "--beam", options.beam]
             return stack.enter_context(closing(Side(name, directory, rows, *arguments)))
 
         callers = stack.enter_context(closing(Callers(directory)))
         effort = SMOKE if options.smoke else QUICK if options.quick else WHOLE
-        bench = Bench(callers, effort, side(CONTINUOUS, options.rows), side(STATIC, options.rows))
+        kinds = (CONTINUOUS,) if options.beam > 1 else (CONTINUOUS, STATIC)
+        bench = Bench(callers, effort, [side(name, options.rows) for name in kinds], options.beam)
         if CTRANSLATE2 in names:
             bench.choose([side(CTRANSLATE2, rows) for rows in BATCHES])
-        bench.throughput()
-        bench.light()
-        bench.alone()
-        bench.goodput()
-        bench.overload()
+        if options.beam > 1:
+            bench.beams()
+        else:
+            bench.throughput()
+            bench.light()
+            bench.alone()
+            bench.goodput()
+            bench.overload()
     measure.report(
         "serving", ["onnxruntime", "ctranslate2", "grpcio"], bench.figures, bench.ratios, options.json
     )
@@ -101,13 +110,14 @@ def _untrained(preset: str, names: Sequence[str], scratch: Path) -> Path:
 class Bench:
     """The phases, in this order; each leaves its figures."""
 
-    def __init__(self, callers: Callers, effort: Effort, ours: Side, static: Side) -> None:
+    def __init__(self, callers: Callers, effort: Effort, sides: Sequence[Side], beam: int) -> None:
         self.figures: dict[str, Any] = {}
         self.ratios: dict[str, dict[str, float]] = {}
         self._callers = callers
         self._effort = effort
-        self._sides = {CONTINUOUS: ours, STATIC: static}
-        self._ours = ours
+        self._sides = {side.name: side for side in sides}
+        self._ours = self._sides[CONTINUOUS]
+        self._beam = beam
         self._rates: dict[str, float] = {}  # answers a second, each side's own
         self._busy = 0.0  # seconds of the processor that an answer of ours takes
         self._objective = 0.0
@@ -134,6 +144,28 @@ class Bench:
         for name, each in rates.items():
             self._tell(f"{name} throughput", {"answers per second": [round(rate) for rate in each]})
         self._compare("throughput", {name: [1 / rate for rate in each] for name, each in rates.items()})
+
+    def beams(self) -> None:
+        """As much as there is to do, with a beam; ours without one as well."""
+        rates = self._turns(lambda side, turn: self._full(side))
+        costs: dict[int, list[float]] = {1: [], self._beam: []}
+        for _ in range(self._effort.turns):
+            for beam, cost in costs.items():
+                before = self._ours.seconds
+                rate = self._full(self._ours, beam)
+                cost.append((self._ours.seconds - before) / (rate * self._effort.seconds))
+        what = f"beam={self._beam} throughput"
+        for name, each in rates.items():
+            self._tell(f"{name} {what}", {"answers per second": [round(rate) for rate in each]})
+        self._compare(what, {name: [1 / rate for rate in each] for name, each in rates.items()})
+        greedy, wide = costs.values()
+        times = [one / other for one, other in zip(wide, greedy, strict=True)]
+        figures = {
+            "ms an answer": _ms(wide),
+            "greedy": _ms(greedy),
+            "times": [round(each, 2) for each in times],
+        }
+        self._tell(f"processor beam={self._beam}", figures)
 
     def light(self) -> None:
         """Few come: how long does the slowest wait?"""
@@ -216,9 +248,11 @@ class Bench:
         found = [self._arrivals(side, rate, turn, self._objective) for rate in loads]
         return max(found, key=lambda each: each["goodput"])
 
-    def _full(self, side: Side) -> float:
+    def _full(self, side: Side, beam: int | None = None) -> float:
         seconds, rows = self._effort.seconds, UNDER_WAY * side.rows
-        return float(self._callers.do("full", side.port, under_way=rows, seconds=seconds)["rate"])
+        beam = beam or self._beam
+        found = self._callers.do("full", side.port, under_way=rows, seconds=seconds, beam=beam)
+        return float(found["rate"])
 
     def _arrivals(self, side: Side, rate: float, seed: int, timeout: float | None = None) -> Any:
         seconds = self._effort.seconds

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from export.artifact.checksums import checksums
+from export.artifact.checksums import Checksum, checksums
 from export.artifact.golden import Golden, golden_lines
-from export.artifact.layout import GOLDEN, MANIFEST, TOKENIZER
+from export.artifact.layout import CARD, GOLDEN, MANIFEST, TOKENIZER
 from export.artifact.leftovers import making_alone
 from export.artifact.manifest import FORMAT, LengthLimits, Manifest, Version, facts_of, open_version
 from export.artifact.quality_card import Machine, QualityCard, Scored, sizes
+from export.artifact.version_summary import manifest_facts
 from export.export_request import ExportRequest, Origin
 from export.formats.format import WriteStep
 from export.formats.registry import write_steps
@@ -26,6 +27,7 @@ from keras_transformer.libraries import versions_of
 from keras_transformer.memory import give_back
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.model_card import model_card
 
 CHECKED_SENTENCES = 16  # for each float32 runtime before the version appears; `verify` checks all
 MADE_WITH = ("keras", "tensorflow", "tensorflow-text", "onnx", "onnxruntime", "tf2onnx", "ctranslate2",
@@ -88,6 +90,9 @@ def export_version(
             _run(step, model, directory, notify)
         _remove_empty_folders(directory)
         manifest = _manifest(model, tokenizer, request, golden, origin, directory)
+        manifest = _with_card(
+            manifest, model_card(manifest_facts(manifest, tokenizer), origin.license), directory
+        )
         (directory / MANIFEST).write_bytes(manifest.content())
         version = _agreed(open_version(directory), notify)
         (directory / MANIFEST).write_bytes(version.manifest.content())
@@ -154,6 +159,13 @@ def _manifest(
         files=files,
         **facts_of(tokenizer),
     )
+
+
+def _with_card(manifest: Manifest, card: str, directory: Path) -> Manifest:
+    """Write the model card, and return the manifest with its checksum and its size."""
+    (directory / CARD).write_text(card, "utf-8")
+    files = {**manifest.files, CARD: Checksum.of(directory / CARD)}
+    return replace(manifest, files=files, quality=replace(manifest.quality, bytes=sizes(files)))
 
 
 def _agreed(version: Version, notify: Notify) -> Version:

@@ -24,26 +24,27 @@ GATHERING = 0.002  # seconds that a batch which is not full waits for others
 WITHOUT_LIMIT = 2**20  # tokens that are read before a step: a batch is read as a whole
 
 
-def model(name: str, version: Version, precision: str, rows: int, queue: int) -> ServedVersion:
+def model(name: str, version: Version, precision: str, rows: int, queue: int, beam: int = 1) -> ServedVersion:
     """A version with the engine of that name, which runs."""
     manifest, tokenizer = version.manifest, version.tokenizer
     longest = manifest.limits.source_tokens
     engine: Engine
     if name == "ctranslate2_int8":
-        engine = CTranslate2(version.path(CTRANSLATE2), tokenizer, rows, queue)
+        # it counts the sentences of a batch, where the queue counts rows
+        engine = CTranslate2(version.directory / CTRANSLATE2, tokenizer, rows * beam, queue)
     else:
         from export.formats.runtimes.onnx_scheduler_runtime import (
             open_backend,  # beside CTranslate2 it would block it
         )
 
-        make_backend = open_backend(version.path(ONNX), precision, tokenizer.bos_id)
+        make_backend = open_backend(version.directory / ONNX, precision, tokenizer.bos_id)
         backend = make_backend(rows, longest, min(longest_answer(longest), longest))
         if name == "continuous":
             engine = Engine(backend, tokenizer.eos_id, queue)
         else:
             engine = Static(_Staying(backend), tokenizer.eos_id, queue)
     lengths = Lengths(manifest.lengths.whole, manifest.lengths.longest, manifest.lengths.least)
-    attention = AttentionGraph(version.path(f"{ONNX}/attention.onnx"))
+    attention = AttentionGraph(version.directory / ONNX / "attention.onnx")
     return ServedVersion("model", 1, tokenizer, lengths, longest, precision, engine.start(), attention)
 
 
@@ -91,7 +92,7 @@ class Static(Engine):
 
 
 class CTranslate2(Engine):
-    """All that wait, up to `rows` of them, are one batch of CTranslate2: greedy, int8, one thread."""
+    """All that wait, up to `rows` of them, are one batch of CTranslate2: int8, one thread."""
 
     def __init__(self, directory: Path, tokenizer: Tokenizer, rows: int, queue: int) -> None:
         import ctranslate2
@@ -120,7 +121,7 @@ class CTranslate2(Engine):
         self._decoding, begun = len(chosen), self._clock()
         found = self._translator.translate_batch(
             [[self._source[number] for number in request.source] for request in chosen],
-            beam_size=1,
+            beam_size=max(request.beam for request in chosen),
             max_decoding_length=max(request.max_tokens for request in chosen),
             max_input_length=0,
             return_end_token=True,
@@ -141,6 +142,8 @@ class CTranslate2(Engine):
 
 class _Staying:
     """Rows that have retired go on with the others until all have."""
+
+    has_candidates = False
 
     def __init__(self, backend: "OnnxBackend") -> None:
         self.slots = backend.slots
@@ -173,6 +176,8 @@ class _Staying:
 
 class _Rows:
     """CTranslate2 keeps rows of its own: of a runtime the engine asks here for nothing but their number."""
+
+    has_candidates = True
 
     def __init__(self, slots: int) -> None:
         self.slots = slots

@@ -31,10 +31,11 @@ PROBE = 0.01  # seconds between two looks at whether a server has recovered
 class Calls:
     """To one server, and what became of them."""
 
-    def __init__(self, port: int, version: Version, seed: int) -> None:
+    def __init__(self, port: int, version: Version, seed: int, beam: int = 1) -> None:
         self._channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
         self._call = self._channel.unary_unary(METHOD)
-        requests = [wire.TranslateRequest(text=text) for text in drawn(version, TEXTS, seed)]
+        options = wire.Options(beam=beam) if beam > 1 else None
+        requests = [wire.TranslateRequest(text=text, options=options) for text in drawn(version, TEXTS, seed)]
         self._messages = cycle([each.SerializeToString() for each in requests])
         self.answered: list[float] = []  # seconds
         self.refused: list[float] = []
@@ -130,7 +131,7 @@ async def _main(directory: Path) -> None:
     while line := await asyncio.to_thread(sys.stdin.readline):
         asked = json.loads(line)
         task, port = tasks[asked.pop("task")], asked.pop("port")
-        calls = Calls(port, version, asked.get("seed", SEED))
+        calls = Calls(port, version, asked.get("seed", SEED), asked.pop("beam", 1))
         print(json.dumps(await task(calls, **asked)), flush=True)
         await calls.close()
 

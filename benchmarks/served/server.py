@@ -33,6 +33,7 @@ def main() -> None:
     parser.add_argument("--precision", default="int8")
     parser.add_argument("--rows", type=int, default=32)
     parser.add_argument("--queue", type=int, default=1024)
+    parser.add_argument("--beam", type=int, default=1)
     options = parser.parse_args()
     os.sched_setaffinity(0, {options.core})
     asyncio.run(_serve(options))
@@ -40,7 +41,7 @@ def main() -> None:
 
 async def _serve(options: argparse.Namespace) -> None:
     version = open_version(options.directory)
-    made = model(options.side, version, options.precision, options.rows, options.queue)
+    made = model(options.side, version, options.precision, options.rows, options.queue, options.beam)
     server = Server(Limits())
     port = await server.start("127.0.0.1", 0)
     await server.open(Registry([made]))

@@ -2,6 +2,7 @@
 
 MANIFEST = "manifest.json"
 GOLDEN = "golden.jsonl"
+CARD = "README.md"
 TOKENIZER = "tokenizer"
 ONNX = "onnx"
 CANDIDATES = "onnx/candidates.onnx"  # versions of earlier releases are without it, and decode greedily

@@ -19,6 +19,7 @@ from keras_transformer.cli._models import check_model, load_model
 from keras_transformer.cli._options import add_files, at_least_one
 from keras_transformer.files import check_writable
 from keras_transformer.text.visible import visible
+from keras_transformer.training.model_card import UNKNOWN_LICENSE
 
 if TYPE_CHECKING:
     from export.export_request import ExportRequest, Origin
@@ -54,6 +55,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--with-tokenizer",
         action="store_true",
         help="also write an ONNX file from text to text, for ONNX Runtime with onnxruntime-extensions",
+    )
+    parser.add_argument(
+        "--license",
+        default=UNKNOWN_LICENSE,
+        metavar="ID",
+        help=f"license of the model in its README.md, for example apache-2.0 ({UNKNOWN_LICENSE})",
     )
     golden = parser.add_argument_group(
         "golden sentences",
@@ -148,7 +155,7 @@ def _export(
             arguments.output,
             request,
             chosen(sentences, arguments.golden_count, tokenizer),
-            _origin(arguments.model, model.lengths),
+            _origin(arguments.model, model.lengths, arguments.license),
             _report,
         )
     size = sum(file.bytes for file in version.manifest.files.values())
@@ -156,7 +163,7 @@ def _export(
     print(visible(f"next:     keras-transformer verify {arguments.output}"))
 
 
-def _origin(path: Path, lengths: "Lengths") -> "Origin":
+def _origin(path: Path, lengths: "Lengths", license_id: str) -> "Origin":
     from export.artifact.manifest import LearnedLengths
     from export.artifact.quality_card import Pairs
     from export.export_request import Origin
@@ -166,7 +173,7 @@ def _origin(path: Path, lengths: "Lengths") -> "Origin":
         facts(path) if path.is_file() or (path / "run.json").exists() else {"domain": None, "pairs": None}
     )
     pairs = summary["pairs"] and Pairs(**summary["pairs"])
-    return Origin(summary["domain"], pairs, LearnedLengths(**lengths._asdict()))
+    return Origin(summary["domain"], pairs, LearnedLengths(**lengths._asdict()), license_id)
 
 
 def _report(line: str) -> None:

@@ -4,6 +4,7 @@ examples:
   keras-transformer info build/run
   keras-transformer info model.keras --json
   keras-transformer info models/fr-en/1
+  keras-transformer info build/run --card > README.md
 """
 
 import argparse
@@ -21,7 +22,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", type=Path, metavar="MODEL", help="a run directory, a .keras file or an exported version"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print one JSON object")
+    form.add_argument(
+        "--card", action="store_true", help="print the model card: README.md, as model hubs read it"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -35,7 +40,9 @@ def run(arguments: argparse.Namespace) -> None:
         raise CommandError(f"{arguments.model} does not exist: name a run directory or a .keras file.")
     with failures(ValueError):  # not a run or a model, or damaged
         summary = (version_facts if looks_exported(arguments.model) else facts)(arguments.model)
-    if arguments.json:
+    if arguments.card:
+        print(_card(arguments.model, summary), end="")
+    elif arguments.json:
         print(visible(json.dumps({"model": str(arguments.model), **summary}, ensure_ascii=False)))
     else:
         print(visible("\n".join([f"{arguments.model}: {_headline(summary)}", *_lines(summary)])))
@@ -44,6 +51,15 @@ def run(arguments: argparse.Namespace) -> None:
             f"there is no model in {arguments.model}: {arguments.model / 'model.keras'} is missing; "
             "restore it from an intact copy, or train again."
         )
+
+
+def _card(path: Path, summary: dict[str, Any]) -> str:
+    """Return the card of an exported version, which was checked with it, or write one."""
+    from keras_transformer.training.model_card import model_card
+
+    if summary["kind"] == "version" and (path / "README.md").exists():
+        return (path / "README.md").read_text("utf-8")
+    return model_card(summary)
 
 
 def _headline(summary: dict[str, Any]) -> str:
@@ -65,6 +81,7 @@ def _lines(summary: dict[str, Any]) -> list[str]:
         "languages": f"{source} to {target}",
         **({"targets": ", ".join(targets)} if targets else {}),
         "domain": _domain(summary),
+        **({"from": _from(summary["from"])} if summary.get("from") else {}),
         "network": summary["network"] and _network(summary["network"]),
         "vocabulary": summary["network"] and _vocabulary(summary["network"]),
         **(_exported(summary) if summary["kind"] == "version" else _trained(summary)),
@@ -104,6 +121,11 @@ def _domain(summary: dict[str, Any]) -> str:
     return f"{summary['domain'] or 'unknown'}{counted}"
 
 
+def _from(origin: dict[str, Any]) -> str:
+    known = f", step {origin['step']:,}, BLEU {origin['bleu']:.2f}" if origin.get("step") else ""
+    return f"{origin['path']} ({origin.get('domain') or 'a .keras file'}{known})"
+
+
 def _network(network: dict[str, Any]) -> str:
     return (
         f"{network['preset'] or 'no preset'}: "
@@ -119,9 +141,12 @@ def _vocabulary(network: dict[str, Any]) -> str:
 
 
 def _scores(scores: dict[str, float]) -> str:
+    before = (
+        f"; on those of the run before BLEU {scores['initial_bleu']:.2f}" if "initial_bleu" in scores else ""
+    )
     return (
         f"BLEU {scores['bleu']:.2f}, token accuracy {scores['accuracy']:.1%}, loss {scores['loss']:.3f} "
-        f"on held-out pairs, at step {scores['step']:,}, the best"
+        f"on held-out pairs, at step {scores['step']:,}, the best{before}"
     )
 
 

@@ -4,20 +4,27 @@ examples:
   keras-transformer train --phrasebook fr-en --run build/run
   keras-transformer train --source a.en --target a.de --source-lang en --target-lang de --run build/run
   keras-transformer train --pairs corpus.tmx --source-lang en --target-lang de --run build/run
+  keras-transformer train --from build/run --pairs letters.tsv --run build/letters
   keras-transformer train --run build/run --resume
+  keras-transformer train --run build/run --resume --steps 20000
 
 The options of the recipe have defaults that suit the size of the corpus. The recipe is printed.
+With --from they suit a trained model: a lower peak of the learning rate, a short warm-up, few steps.
 """
 
 import argparse
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keras_transformer.cli import CommandError, failures, report
 from keras_transformer.cli._loading import load
 from keras_transformer.text.visible import visible
+
+if TYPE_CHECKING:
+    from keras_transformer.training.run_directory import Run
+    from keras_transformer.training.starting_point import StartingPoint
 
 FOLLOWS = "follows the size of the corpus"
 RECIPE_HELP = {
@@ -28,7 +35,8 @@ RECIPE_HELP = {
     "bpe_dropout": "share of the merges of BPE that is skipped; the corpus is encoded several times (0)",
     "both_ways": "share of the steps, the first ones, that see every pair in both directions "
     f"({FOLLOWS}: 0.33 or 0)",
-    "tokenizer": "how the vocabulary is learned: bpe or unigram (bpe)",
+    "tokenizer": "how the vocabulary is learned: bpe or unigram; or a directory with shared.model, or with "
+    "source.model and target.model, SentencePiece models that are there (bpe)",
     "vocabulary_size": "pieces of the vocabulary (8,000, or as many as the corpus supports)",
     "max_tokens": "longer sentences are cut there in training (128)",
     "batch_tokens": f"tokens of the longer side in a batch, padding included ({FOLLOWS}: 4,096 or 8,192)",
@@ -56,7 +64,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run", type=Path, required=True, metavar="DIR", help="run directory: what the training writes"
     )
-    parser.add_argument("--resume", action="store_true", help="continue the run in DIR where it stands")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="continue the run in DIR where it stands; a finished one with --steps N, to step N",
+    )
+    parser.add_argument(
+        "--from",
+        type=Path,
+        dest="start",
+        metavar="RUN",
+        help="go on from the best weights of another run, trained or imported, with its tokenizer",
+    )
     corpus = parser.add_argument_group("corpus")
     corpus.add_argument(
         "--source", type=Path, nargs="+", metavar="F", help="source text, one sentence per line; may be .gz"
@@ -65,11 +84,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--target", type=Path, nargs="+", metavar="F", help="translation of the source text, line by line"
     )
     corpus.add_argument(
-        "--pairs", type=Path, nargs="+", metavar="F", help="files with both sides: .tsv, .jsonl or .tmx"
+        "--pairs",
+        nargs="+",
+        metavar="F[=W]",
+        help="files with both sides: .tsv, .jsonl or .tmx; a.tsv=3 b.tsv=1 draws three sentences of a for "
+        "one of b, however large they are",
     )
     corpus.add_argument("--phrasebook", metavar="L-L", help="train from the embedded corpus: fr-en or en-fr")
-    corpus.add_argument("--source-lang", metavar="L", help="language of the source, for example fr")
-    corpus.add_argument("--target-lang", metavar="L", help="language of the target, for example en")
+    corpus.add_argument(
+        "--source-lang", metavar="L", help="language of the source, for example fr (that of --from)"
+    )
+    corpus.add_argument(
+        "--target-lang", metavar="L", help="language of the target, for example en (that of --from)"
+    )
     corpus.add_argument(
         "--valid-source",
         type=Path,
@@ -117,6 +144,10 @@ def run(arguments: argparse.Namespace) -> None:
             if not (directory.path / "recipe.json").exists():
                 _prepare(directory, about, resumed=arguments.resume)
             recipe = _recipe(directory)
+            if arguments.resume and arguments.steps is not None:
+                recipe = _extended(directory, recipe, arguments.steps)
+            if recipe.extended_at:
+                report(recipe.extension())
             report("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
             _train(directory, recipe)
 
@@ -128,6 +159,23 @@ def _recipe(directory: Any) -> Any:
         return Recipe.from_run(directory.read("recipe.json"))
     except (ValueError, TypeError) as error:
         raise CommandError(f"{directory.path / 'recipe.json'} is damaged: {error}") from error
+
+
+def _extended(directory: "Run", recipe: Any, steps: int) -> Any:
+    """Give a finished run more steps; one that has them already goes on."""
+    from keras_transformer.training.run_summary import facts
+
+    with failures(ValueError):  # a damaged file, or no more steps than before
+        summary = facts(directory.path)
+        if summary["state"] == "finished":
+            recipe = recipe.extended(summary["step"], steps)
+        elif steps != recipe.steps:
+            raise CommandError(
+                f"{directory.path} is at step {summary['step']:,} of {recipe.steps:,}: end it with --resume "
+                "alone, and then give it more steps."
+            )
+    directory.write("recipe.json", recipe.as_dict())
+    return recipe
 
 
 def _train(directory: Any, recipe: Any) -> None:
@@ -147,19 +195,70 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options as run.json stores them, or report every problem of the command line."""
     from keras_transformer.training.data.corpus_options import Corpus
     from keras_transformer.training.recipe import Recipe
+    from keras_transformer.training.starting_point import existing_tokenizer, of_tokenizer, origin
 
     problems, about = [], {}
+    corpus, overrides, start = _corpus(arguments), _overrides(arguments), _start(arguments)
+    network = None
+    if start is not None:
+        network, languages = start.network, start.tokenizer
+        overrides |= start.overrides()
+        if not arguments.phrasebook:
+            corpus["source_lang"] = arguments.source_lang or languages.source_lang
+            corpus["target_lang"] = arguments.target_lang or languages.target_lang
     try:
-        about = Corpus(**_corpus(arguments)).as_run()
+        directory = _tokenizer_directory(arguments)
+        if directory is not None:
+            overrides |= of_tokenizer(existing_tokenizer(directory))
+    except (ValueError, OSError) as error:
+        overrides.pop("tokenizer")
+        problems.append(str(error))
+    try:
+        about = Corpus(**corpus).as_run()
     except ValueError as error:
         problems.append(str(error))
     try:
-        Recipe.for_corpus(LARGE, **_overrides(arguments))
+        Recipe.for_corpus(LARGE, network=network, **overrides)
     except ValueError as error:
         problems.append(str(error))
     if problems:
         arguments.usage_error("; ".join(problems))
-    return {**about, "recipe": _overrides(arguments)}
+    if start is not None:
+        about["from"] = origin(arguments.start)
+    if directory is not None:
+        about["tokenizer"] = str(directory)
+    return {**about, "recipe": overrides}
+
+
+def _tokenizer_directory(arguments: argparse.Namespace) -> Path | None:
+    """Return the directory of a tokenizer that is there, if --tokenizer names one."""
+    from keras_transformer.training.recipe import TOKENIZERS
+
+    if arguments.tokenizer is None or arguments.tokenizer in TOKENIZERS:
+        return None
+    if arguments.vocabulary_size or arguments.separate:
+        arguments.usage_error(
+            "--tokenizer takes the vocabulary of the directory: leave out --vocabulary-size and --separate"
+        )
+    return Path(arguments.tokenizer)
+
+
+def _start(arguments: argparse.Namespace) -> "StartingPoint | None":
+    """Read the model that the run goes on from, without Keras."""
+    if arguments.start is None:
+        return None
+    from keras_transformer.cli._models import check_model
+    from keras_transformer.training.starting_point import StartingPoint
+
+    given = [name for name in OF_THE_MODEL if getattr(arguments, name)]
+    if given:
+        arguments.usage_error(
+            "--from goes on with the network and the tokenizer of the other run: leave out "
+            + ", ".join("--" + name.replace("_", "-") for name in given)
+        )
+    check_model(arguments.start)
+    with failures(ValueError):  # a file that is damaged, or holds another model
+        return StartingPoint.of(arguments.start)
 
 
 def _corpus(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -182,13 +281,14 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Any]:
 def _refuse_options(arguments: argparse.Namespace) -> None:
     """End the program with its usage for options that would change a resumed run."""
     options = (*_corpus(arguments), *RECIPE_HELP, "separate")
-    values = {name: getattr(arguments, name) for name in options}
+    values = {name: getattr(arguments, name) for name in options} | {"from": arguments.start}
+    values["steps"] = None  # of which a finished run can be given more
     given = [name for name, value in values.items() if value is not None and value is not False]
     if given:
         arguments.usage_error(
-            "--resume continues the run with the options of its begin: leave out "
+            "--resume continues the run with its first options, except for --steps: leave out "
             f"{', '.join('--' + name.replace('_', '-') for name in given)}. "
-            "For more steps or other options begin a new run, in another --run."
+            "For other options begin a new run in another --run, or continue from this one with --from."
         )
 
 
@@ -197,6 +297,7 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
     from keras_transformer.training.data.prepare import prepare
     from keras_transformer.training.mixed_precision import fastest_precision
     from keras_transformer.training.run_directory import BEGIN_AGAIN
+    from keras_transformer.training.starting_point import existing_tokenizer
 
     try:
         corpus, remedy = Corpus.from_run(about), ""
@@ -211,11 +312,31 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
         if sys.stdin is None or sys.stdin.isatty():
             raise CommandError(remedy)
     try:
+        start = _copied_start(directory, about, resumed) if "from" in about else None
+        languages = about["source_lang"], about["target_lang"]
+        tokenizer = start.tokenizer_for(*languages) if start else None
+        if "tokenizer" in about:
+            tokenizer = existing_tokenizer(Path(about["directory"], about["tokenizer"]), *languages)
         training, valid = corpus.read()
-        defaults = {"precision": fastest_precision(), **corpus.recipe_defaults()}
-        prepare(directory, about, training, valid, corpus.rules(), about["recipe"], report, defaults)
+        defaults = {"precision": fastest_precision()} | ({} if start else corpus.recipe_defaults())
+        cleaned = training, valid, corpus.rules()
+        prepare(directory, about, *cleaned, about["recipe"], report, defaults, start, tokenizer)
     except ValueError as error:  # from the corpus, the cleaning rules, or the vocabulary
         raise CommandError(f"{error}. {remedy}" if remedy else str(error)) from error
 
 
+def _copied_start(directory: "Run", about: dict[str, Any], resumed: bool) -> "StartingPoint":
+    """Copy the model that the run starts from into the run, unless it is there already."""
+    from keras_transformer.training.starting_point import StartingPoint
+
+    if not resumed or not directory.initial.exists():
+        StartingPoint.of(Path(about["directory"], about["from"]["path"])).copy_into(directory)
+    start = StartingPoint.copied_into(directory)
+    origin = about["from"]
+    known = f", step {origin['step']:,}, held-out BLEU {origin['bleu']:.2f}" if origin["step"] else ""
+    report(f"from: {origin['path']} ({origin['domain'] or 'a .keras file'}{known})")
+    return start
+
+
+OF_THE_MODEL = ("preset", "tokenizer", "vocabulary_size", "separate")  # which --from decides
 LARGE = 10**9  # pairs: with so many, only options that are wrong for every corpus are refused

@@ -75,6 +75,13 @@ def bleu(translations: Sequence[str], references: Sequence[str], tokenize: Token
     return limited("BLEU", metric.corpus_score(list(translations), [list(references)]).score)
 
 
+def bleu_signature(tokenize: Tokenization = "13a") -> str:
+    """Return sacreBLEU's signature of `bleu`."""
+    metric = BLEU(tokenize=tokenize, force=True)
+    metric.corpus_score(["a"], [["a"]])  # with it the metric knows the number of references
+    return str(metric.get_signature())
+
+
 def tokenization(language: str) -> Tokenization:
     """Return sacreBLEU's tokenization for a language: zh-TW, ja, de ..."""
     return UNSPACED.get(re.split("[-_]", language)[0].lower(), "13a")

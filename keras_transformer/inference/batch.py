@@ -10,9 +10,9 @@ import numpy as np
 
 from keras_transformer.inference.backend import Backend, Encoded, StepResult
 from keras_transformer.inference.beam_search import BeamSearch
-from keras_transformer.inference.greedy_search import GreedySearch
+from keras_transformer.inference.greedy_search import GreedySearch, GuidedSearch
 from keras_transformer.inference.request import End, Request
-from keras_transformer.inference.strategy import Choices, Move, Strategy
+from keras_transformer.inference.strategy import Choices, Continuations, Move, Strategy
 
 _logger = logging.getLogger(__name__)
 
@@ -92,11 +92,12 @@ class Batch:
         """Add requests of one beam width that are already encoded."""
         self.backend.admit(encoded, requests[0].beam)
         for request in requests:
-            kind = GreedySearch if request.beam == 1 else BeamSearch
+            guided = request.prefix or request.no_repeat_ngram
+            kind = BeamSearch if request.beam > 1 else GuidedSearch if guided else GreedySearch
             first = len(self._owners)
             member = _Member(request, kind(request, self.end_id), [*range(first, first + request.beam)])
             self.members.append(member)
-            if request.chooses:
+            if kind is not GreedySearch:
                 self._choosing.append(member)
             self._owners += [member] * request.beam
             self.free -= request.beam
@@ -142,11 +143,15 @@ class Batch:
             _logger.warning("a step of %d rows failed: %s", len(self._owners), error)
             alone = [self._decode_alone(row) for row in range(len(self._owners))]
             tokens, log_probs = map(np.concatenate, zip(*alone, strict=True))
-        candidates = None
+        continuations = None
         if self._choosing:
+            scores = [0.0] * len(self._owners)
+            for member in self._choosing:
+                for row, score in zip(member.rows, member.strategy.scores, strict=False):
+                    scores[row] = score
             widest = max(member.request.beam for member in self._choosing)
-            candidates = self.backend.candidates(2 * widest)
-        return Choices(tokens.tolist(), log_probs.tolist(), candidates)
+            continuations = Continuations.of(self.backend.candidates(2 * widest), scores)
+        return Choices(tokens.tolist(), log_probs.tolist(), continuations)
 
     def _decode_alone(self, row: int) -> StepResult:
         """Decode the next token of one row; if that fails, its log-probability is NaN."""
@@ -166,7 +171,7 @@ class Batch:
                     self._drop(row)
                 self.members[index] = self.members[-1]
                 self.members.pop()
-                if member.request.chooses:
+                if member in self._choosing:
                     self._choosing.remove(member)
                 self._ended.append(member.request)
 

@@ -4,15 +4,16 @@ The algorithm is that of keras_transformer.decoding.beam. W width of the beam, N
 """
 
 from collections.abc import Sequence
+from heapq import heapify, heappop, heapreplace
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from keras_transformer.inference.answer import Answer
-from keras_transformer.inference.backend import Candidates
+from keras_transformer.inference.repetition import likeliest, repeating
 from keras_transformer.inference.request import End, Request
-from keras_transformer.inference.strategy import Choices, Move
+from keras_transformer.inference.strategy import Choices, Continuations, Move
 
 
 class _Partial(NamedTuple):
@@ -35,24 +36,29 @@ class BeamSearch:
         self._alive: list[_Partial | None] = [None]  # at most W
         self._finished: list[Answer] = []  # in the order they finished
 
+    @property
+    def scores(self) -> list[float]:
+        """The sums of the log-probabilities of the partial answers."""
+        return [partial.score if partial else 0.0 for partial in self._alive]
+
     def advance(self, choices: Choices, rows: list[int]) -> Sequence[Move]:
         """Extend the partial answers by one token, and keep the best.
 
         Raises:
             TypeError: If the backend returns no candidates.
         """
-        if choices.candidates is None:
+        if choices.continuations is None:
             raise TypeError("a beam needs a backend that returns candidates.")
-        alive = self._extended(choices.candidates, rows)
+        alive = self._extended(choices.continuations, rows)
         if len(self._finished) >= len(rows) or not alive:
             self._finish()
             return ()
         return self._moves(alive, rows)
 
-    def _extended(self, candidates: Candidates, rows: Sequence[int]) -> list[_Partial]:
+    def _extended(self, continuations: Continuations, rows: Sequence[int]) -> list[_Partial]:
         """Return the partial answers that go on; those that end are finished."""
         width = len(rows)
-        best = self._best(candidates, rows)
+        best = self._best(continuations, rows)
         self._length += 1
         at_limit = self._length == self.request.max_tokens
         others = (other for other in best[width:] if other.token != self.end_id)
@@ -66,24 +72,42 @@ class BeamSearch:
                 alive.append(partial)
         return alive
 
-    def _best(self, candidates: Candidates, rows: Sequence[int]) -> list[_Partial]:
-        """Return the best 2 W continuations of the partial answers, best first."""
-        alive, prefix, count = self._alive, self.request.prefix, 2 * self.request.beam
-        own = list(rows[: len(alive)])
-        if self._length < len(prefix):
-            forced = prefix[self._length]
-            log_probs = candidates.log_probs[own, forced][:, None]
-            tokens = np.full((len(own), 1), forced)
-        else:
-            log_probs, tokens = candidates.highest[own, :count], candidates.tokens[own, :count]
-        scores = [partial.score if partial else 0.0 for partial in alive]
-        sums = (log_probs + np.array(scores, np.float32)[:, None]).ravel()
-        order = np.argsort(-sums, kind="stable")[:count]
-        chosen = sums[order], order // tokens.shape[1], tokens.ravel()[order], log_probs.ravel()[order]
-        return [
-            _Partial(score, alive[beam], beam, token, log_prob)
-            for score, beam, token, log_prob in zip(*(values.tolist() for values in chosen), strict=True)
+    def _best(self, continuations: Continuations, rows: Sequence[int]) -> list[_Partial]:
+        """Return the best 2 W continuations of the partial answers, best first; of equal ones the first."""
+        alive, count = self._alive, 2 * self.request.beam
+        columns = [
+            self._continued(partial, continuations, row, count)
+            for partial, row in zip(alive, rows, strict=False)
         ]
+        heads = [(-sums[0], beam, 0) for beam, (sums, _, _) in enumerate(columns) if sums]
+        heapify(heads)
+        best: list[_Partial] = []
+        while heads and len(best) < count:
+            score, beam, place = heads[0]
+            sums, tokens, log_probs = columns[beam]
+            best.append(_Partial(-score, alive[beam], beam, tokens[place], log_probs[place]))
+            if place + 1 < len(sums):
+                heapreplace(heads, (-sums[place + 1], beam, place + 1))
+            else:
+                heappop(heads)
+        return best
+
+    def _continued(
+        self, partial: _Partial | None, continuations: Continuations, row: int, count: int
+    ) -> tuple[list[float], list[int], list[float]]:
+        """Return the sums, tokens and log-probabilities with which a partial answer can go on, best first."""
+        request, of_all = self.request, continuations.of_all[row]
+        tokens = continuations.tokens[row]
+        if self._length < len(request.prefix):
+            tokens = [request.prefix[self._length]]
+        else:
+            banned = repeating(_ids(partial), request.no_repeat_ngram) if request.no_repeat_ngram else ()
+            if not banned or banned.isdisjoint(tokens):
+                return continuations.sums[row], tokens, continuations.log_probs[row]
+            tokens = likeliest(of_all, banned, count)
+        log_probs = of_all[tokens]
+        score = np.float32(partial.score if partial else 0.0)
+        return (log_probs + score).tolist(), tokens, log_probs.tolist()
 
     def _moves(self, alive: list[_Partial], rows: list[int]) -> list[Move]:
         """Assign a row to each partial answer, its parent's if no better one has it; return the moves."""
@@ -100,14 +124,10 @@ class BeamSearch:
         return moves + [Move(row, row, self.end_id) for row in padding]
 
     def _answer(self, last: _Partial) -> Answer:
-        ids, log_probs = [], []
-        partial: _Partial | None = last
-        while partial is not None:
-            ids.append(partial.token)
-            log_probs.append(partial.log_prob)
-            partial = partial.before
-        score = last.score / len(ids) ** self.request.length_penalty
-        return Answer(ids[::-1], score, log_probs[::-1])
+        partials = _partials(last)
+        score = last.score / len(partials) ** self.request.length_penalty
+        ids, log_probs = _ids(last), [partial.log_prob for partial in partials]
+        return Answer(ids, score, log_probs)
 
     def _finish(self) -> None:
         request = self.request
@@ -115,3 +135,16 @@ class BeamSearch:
         request.answers = best
         request.tokens, request.log_probs = [*best[0].ids], [*best[0].log_probs]
         request.end = End.STOP if request.tokens[-1] == self.end_id else End.LENGTH
+
+
+def _partials(last: _Partial | None) -> list[_Partial]:
+    """Return a partial answer token by token."""
+    partials = []
+    while last is not None:
+        partials.append(last)
+        last = last.before
+    return partials[::-1]
+
+
+def _ids(last: _Partial | None) -> list[int]:
+    return [partial.token for partial in _partials(last)]

@@ -1,9 +1,11 @@
-"""Greedy search: append the likeliest token, or that of a prefix."""
+"""Greedy search: append the token that the backend has picked, or the likeliest one that is allowed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keras_transformer.inference.answer import Answer
+from keras_transformer.inference.backend import Floats
+from keras_transformer.inference.repetition import likeliest, repeating
 from keras_transformer.inference.request import End, Request
 from keras_transformer.inference.strategy import Choices, Move
 
@@ -14,30 +16,46 @@ class GreedySearch:
 
     request: Request
     end_id: int
+    scores: Sequence[float] = ()  # nothing compares them
 
     def advance(self, choices: Choices, rows: list[int]) -> Sequence[Move]:
-        """Append the next token: that of the prefix, or else the likeliest.
-
-        Raises:
-            TypeError: If there is a prefix and the backend returns no candidates.
-        """
+        """Append the next token."""
         request, row = self.request, rows[0]
-        token, log_prob = choices.tokens[row], choices.log_probs[row]
-        moves: tuple[Move, ...] = ()
-        if len(request.tokens) < len(request.prefix):
-            if choices.candidates is None:
-                raise TypeError("a prefix needs a backend that returns candidates.")
-            token = request.prefix[len(request.tokens)]
-            log_prob = float(choices.candidates.log_probs[row, token])
-            moves = (Move(row, row, token),)
+        token = choices.tokens[row]
         request.tokens.append(token)
-        request.log_probs.append(log_prob)
+        request.log_probs.append(choices.log_probs[row])
         if token == self.end_id:
             request.end = End.STOP
         elif len(request.tokens) == request.max_tokens:
             request.end = End.LENGTH
         else:
-            return moves
+            return ()
         score = sum(request.log_probs) / len(request.tokens) ** request.length_penalty
         request.answers = [Answer(request.tokens, score, request.log_probs)]
         return ()
+
+
+class GuidedSearch(GreedySearch):
+    """One row whose answer begins with a prefix, or repeats no n-gram."""
+
+    def advance(self, choices: Choices, rows: list[int]) -> Sequence[Move]:
+        """Append the token of the prefix, or the likeliest one that repeats nothing."""
+        if choices.continuations is None:
+            raise TypeError("a prefix or a guard needs a backend that returns candidates.")
+        (row,), log_probs = rows, choices.continuations.of_all
+        token = self._chosen(choices.tokens[row], log_probs[row])
+        if token == choices.tokens[row]:
+            return super().advance(choices, rows)
+        choices.tokens[row], choices.log_probs[row] = token, float(log_probs[row, token])
+        super().advance(choices, rows)
+        return () if self.request.end else (Move(row, row, token),)
+
+    def _chosen(self, token: int, log_probs: Floats) -> int:
+        request = self.request
+        if len(request.tokens) < len(request.prefix):
+            return request.prefix[len(request.tokens)]
+        if request.no_repeat_ngram:
+            banned = repeating(request.tokens, request.no_repeat_ngram)
+            if token in banned:
+                (token,) = likeliest(log_probs, banned, 1)
+        return token

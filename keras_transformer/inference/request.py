@@ -35,6 +35,7 @@ class Request:
     beam: int = 1  # rows of the batch; 1 is greedy
     length_penalty: float = 1.0
     prefix: Sequence[int] = ()  # the answer begins with these ids
+    no_repeat_ngram: int = 0  # the search makes no n-gram of so many tokens twice; 0 is off
     tokens: list[int] = field(default_factory=list)
     log_probs: list[float] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)  # best first, once the request has ended
@@ -44,11 +45,6 @@ class Request:
     submitted_at: float = 0.0
     admitted_at: float | None = None
     first_token_at: float | None = None
-
-    @property
-    def chooses(self) -> bool:
-        """Whether its search needs candidates, not just the likeliest token."""
-        return self.beam > 1 or bool(self.prefix)
 
     def lost(self, now: float) -> End | None:
         """Return the reason why no more work should be done for this request, or None."""

@@ -33,13 +33,22 @@ class BatchPlan:
         batch_tokens: Limit of rows x length on the longer side of a batch.
         seed: Seed of the order.
         shapes: Largest number of buckets.
+        rates: Number of times that each pair is drawn in an epoch of `batches` (N,); None means once.
 
     Raises:
         ValueError: If the longest sentence does not fit into a batch.
     """
 
-    def __init__(self, lengths: Lengths, batch_tokens: int, seed: int = 0, shapes: int = 32) -> None:
+    def __init__(
+        self,
+        lengths: Lengths,
+        batch_tokens: int,
+        seed: int = 0,
+        shapes: int = 32,
+        rates: NDArray[np.float64] | None = None,
+    ) -> None:
         self.seed = seed
+        self._rates = rates
         longest = int(lengths.max())
         if batch_tokens < longest:
             raise ValueError(
@@ -82,7 +91,7 @@ class BatchPlan:
     def _epoch(self, epoch: int, waiting: Indices) -> tuple[list[tuple[int, Indices]], Indices]:
         """Return the full batches of an epoch, waiting pairs first, and the pairs that are left over."""
         rng = np.random.default_rng((self.seed, epoch))
-        queue = np.concatenate([waiting, rng.permutation(len(self._bucket_of))])
+        queue = np.concatenate([waiting, rng.permutation(self._drawn(epoch))])
         planned, left = [], []
         for number, (bucket, members) in enumerate(zip(self.buckets, self._members(queue), strict=True)):
             full = len(members) // bucket.rows * bucket.rows
@@ -90,6 +99,18 @@ class BatchPlan:
             left.append(members[full:])
         order = rng.permutation(len(planned))
         return [planned[index] for index in order], np.concatenate(left)
+
+    def _drawn(self, epoch: int) -> Indices:
+        """Return the pairs of an epoch, each once or as often as its rate says.
+
+        A rate of 2.4 means two or three times: after n epochs 2.4 n times, rounded at the pair's own offset.
+        """
+        pairs = np.arange(len(self._bucket_of))
+        if self._rates is None:
+            return pairs
+        offsets = np.random.default_rng(self.seed).random(len(pairs))
+        times = np.floor(self._rates * (epoch + 1) + offsets) - np.floor(self._rates * epoch + offsets)
+        return np.repeat(pairs, times.astype(np.int64))
 
     def _members(self, queue: Indices) -> list[Indices]:
         """Return the pairs of each bucket, in the order of the queue."""

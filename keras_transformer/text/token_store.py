@@ -15,11 +15,16 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 CHUNK = 10_000
 SIDES = ("source", "target")
+RATES = "rates.npy"
 REMEDY = "remove recipe.json of its run, and `train --resume` prepares the run again from its corpus"
 
 
 class TokenStore:
-    """Ids of both sides of every pair in the order of the corpus, each with its end id."""
+    """Ids of both sides of every pair in the order of the corpus, each with its end id.
+
+    Attributes:
+        rates: Number of times that each pair is drawn in an epoch (N,); None means once.
+    """
 
     def __init__(self, directory: Path) -> None:
         """Open the files that `write` created."""
@@ -28,6 +33,7 @@ class TokenStore:
             _ids(directory / f"{side}.ids", int(ends[-1]))
             for side, ends in zip(SIDES, self._ends, strict=True)
         ]
+        self.rates = _rates(directory / RATES, len(self))
 
     @classmethod
     def write(
@@ -38,6 +44,7 @@ class TokenStore:
         max_tokens: int | None = None,
         dropout: float = 0.0,
         seed: int = 0,
+        rates: NDArray[np.float64] | None = None,
     ) -> Self:
         """Tokenize pairs one chunk at a time, and write the store.
 
@@ -48,6 +55,8 @@ class TokenStore:
             max_tokens: Largest number of tokens; longer sentences are cut and keep their end id.
             dropout: Dropout of the tokenizer: a repeated pair is split into other pieces.
             seed: Seed of the dropout.
+            rates: Number of times that each pair is drawn in an epoch; None means once. Repeated pairs
+                repeat their rates.
 
         Returns:
             The opened store.
@@ -68,6 +77,10 @@ class TokenStore:
         for side, name in enumerate(SIDES):
             with Synced(directory / f"{name}.ends.npy") as file:
                 np.save(file, np.concatenate(ends[side]))
+        (directory / RATES).unlink(missing_ok=True)
+        if rates is not None:
+            with Synced(directory / RATES) as file:
+                np.save(file, np.tile(rates, len(np.concatenate(ends[0])) // len(rates)))
         return cls(directory)
 
     def __len__(self) -> int:
@@ -92,6 +105,15 @@ def _ends(path: Path) -> NDArray[np.int64]:
         return np.load(path, mmap_mode="r")
     except (ValueError, EOFError) as error:
         raise ValueError(f"{path} is damaged ({error}): {REMEDY}.") from error
+
+
+def _rates(path: Path, count: int) -> NDArray[np.float64] | None:
+    if not path.exists():
+        return None
+    rates: NDArray[np.float64] = np.load(path)
+    if rates.shape != (count,):
+        raise ValueError(f"{path} is damaged (it has {rates.size:,} rates of {count:,} pairs): {REMEDY}.")
+    return rates
 
 
 def _ids(path: Path, count: int) -> NDArray[np.uint32]:

@@ -19,6 +19,7 @@ from keras_transformer.text.corpus import Pair
 DEFAULT_VOCABULARY_SIZE = 8000
 FEWEST_PIECES = 261  # 4 special ids, 256 bytes, 1 piece
 MAX_TRAINING_SENTENCES = 1_000_000
+KINDS = {1: "unigram", 2: "bpe"}  # as SentencePiece numbers them
 WITHOUT_RARE = 0.9995  # the share of a corpus' characters that have a piece where there are too many kinds
 _TOO_HIGH, _TOO_SMALL = r"too high .* <= (\d+)", r"required_chars\. \d+ vs (\d+)"  # SentencePiece's words
 
@@ -55,6 +56,20 @@ def learn(
         files = _spooled(pairs, Path(scratch))
         sides = [files] if joint else [[file] for file in files]
         return [_learned(side, vocabulary_size, kind, character_coverage) for side in sides]
+
+
+def kind_of(model: bytes) -> str:
+    """Return the kind of a SentencePiece model.
+
+    Raises:
+        ValueError: it is neither bpe nor unigram.
+    """
+    from sentencepiece import sentencepiece_model_pb2  # noqa: PLC0415 (as in _exactly_summed)
+
+    number = sentencepiece_model_pb2.ModelProto.FromString(model).trainer_spec.model_type
+    if number not in KINDS:
+        raise ValueError("the model cuts words or characters; bpe and unigram are supported")
+    return KINDS[number]
 
 
 def whole(text: str) -> str:

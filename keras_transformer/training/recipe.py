@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from keras_transformer.models.network import PRESETS, Network
@@ -19,6 +19,7 @@ MAX_ACCUMULATED = 10_000  # batches of a step
 MAX_AVERAGED = 1000  # each of them keeps a checkpoint
 MAX_PIECES = 2**18  # more than in the vocabularies of models for 200 languages
 MAX_PEAK_LEARNING_RATE = 10.0
+FINE_TUNING_PEAK = 0.064  # over the width: 5e-4 for tiny, 1.25e-4 for base
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Recipe(Settings):
         ValueError: With every option that is out of range.
     """
 
-    preset: str = "tiny"
+    preset: str | None = "tiny"  # None: the network of the run that it goes on from
     dropout: float = 0.3
     attention_dropout: float = 0.0
     inner_dropout: float = 0.0
@@ -44,6 +45,7 @@ class Recipe(Settings):
     batch_tokens: int = 8192  # in a batch, padding included, of the longer side
     gradient_accumulation_steps: int = 1  # batches in a step
     steps: int = 10_000
+    extended_at: int = 0  # the step at which the run was finished, before it was given more
     schedule: str = "cosine"
     peak_learning_rate: float = 5e-3
     warmup_steps: int = 1000
@@ -65,13 +67,13 @@ class Recipe(Settings):
                 ("schedule", SCHEDULES),
                 ("precision", PRECISIONS),
             )
-            if getattr(self, name) not in choices
+            if getattr(self, name) not in choices and (name, self.preset) != ("preset", None)
         ]
         problems += self._not_whole(1, "max_tokens", maximum=Network.max_length)
         problems += self._not_whole(1, "batch_tokens", maximum=MAX_BATCH_TOKENS)
         problems += self._not_whole(1, "gradient_accumulation_steps", maximum=MAX_ACCUMULATED)
         problems += self._not_whole(1, "steps", "warmup_steps", "validate_every", maximum=MAX_STEPS)
-        problems += self._not_whole(0, "patience", maximum=MAX_STEPS)
+        problems += self._not_whole(0, "patience", "extended_at", maximum=MAX_STEPS)
         problems += self._not_whole(0, "average_checkpoints", maximum=MAX_AVERAGED)
         problems += self._not_whole(0, "seed", maximum=2**32 - 1)
         if self.vocabulary_size is not None:
@@ -120,12 +122,19 @@ class Recipe(Settings):
             raise ValueError("; ".join(problems))
 
     @classmethod
-    def for_corpus(cls, pairs: int, defaults: Mapping[str, Any] | None = None, **overrides: Any) -> Self:
+    def for_corpus(
+        cls,
+        pairs: int,
+        defaults: Mapping[str, Any] | None = None,
+        network: Network | None = None,
+        **overrides: Any,
+    ) -> Self:
         """Create the recipe for a corpus.
 
         Args:
             pairs: Number of pairs for training, on which the general defaults depend.
             defaults: Fields whose defaults differ for this corpus.
+            network: Trained network that the run starts from. None starts from random weights.
             **overrides: Fields that the user set, which replace every default.
 
         Raises:
@@ -141,10 +150,12 @@ class Recipe(Settings):
                 for name, value in defaults.items()
                 if name not in ("warmup_steps", "validate_every")
             }
-        chosen = {**_by_size(pairs), **defaults, **implied, **overrides}
+        general = _by_size(pairs) if network is None else _fine_tuning(pairs, network)
+        chosen = {**general, **defaults, **implied, **overrides}
         steps = chosen["steps"]
-        chosen.setdefault("warmup_steps", max(1, min(1000, steps // 4)))
-        chosen.setdefault("validate_every", max(1, steps // 16))
+        warmup, validations = (4, 16) if network is None else (10, 8)
+        chosen.setdefault("warmup_steps", max(1, min(1000, steps // warmup)))
+        chosen.setdefault("validate_every", max(1, steps // validations))
         return cls.from_dict(chosen)
 
     @classmethod
@@ -159,11 +170,13 @@ class Recipe(Settings):
             raise TypeError(f"it holds {values!r:.40}, not an object")
         return cls.from_dict(current_names(values))
 
-    def network(self) -> Network:
-        """Return the configuration of the network to train."""
-        return Network.from_preset(self.preset, **self.regularisation())
+    def network(self, initial: Network | None = None) -> Network:
+        """Return the configuration of the network to train; `initial` is that of the model to start from."""
+        if initial is not None:
+            return replace(initial, **self.regularisation())
+        return Network.from_preset(self.preset or "", **self.regularisation())
 
-    def regularisation(self) -> dict[str, float]:
+    def regularisation(self) -> dict[str, Any]:
         """Return the fields of the network that its preset does not set."""
         return {name: getattr(self, name) for name in ("dropout", "attention_dropout", "inner_dropout")}
 
@@ -172,11 +185,44 @@ class Recipe(Settings):
         return bool(history) and (history[-1]["step"] >= self.steps or self.lost_patience(history))
 
     def lost_patience(self, history: Sequence[Mapping[str, float]]) -> bool:
-        """Return whether the best BLEU is at least `patience` validations old."""
+        """Return whether the best BLEU, and the last extension, are at least `patience` validations old."""
         best_scores = best(history)
-        return best_scores is not None and 0 < self.patience <= len(history) - 1 - list(history).index(
-            best_scores
+        since = [scores for scores in history if best_scores and scores["step"] > best_scores["step"]]
+        return 0 < self.patience <= sum(scores["step"] > self.extended_at for scores in since)
+
+    def extended(self, done: int, steps: int) -> Self:
+        """Return the recipe of the same run with more steps.
+
+        Args:
+            done: The steps that it has done.
+            steps: The new number of steps.
+
+        Raises:
+            ValueError: There are no more steps than before, or too many.
+        """
+        if steps <= done:
+            raise ValueError(f"steps must be more than the {done:,} that the run has done; got {steps:,}")
+        both_ways = round(self.both_ways * self.steps) / steps  # as many steps as before
+        return replace(self, steps=steps, extended_at=done, both_ways=both_ways)
+
+    def extension(self) -> str:
+        """Describe the learning rate since the last extension."""
+        done, steps, peak = self.extended_at, self.steps, self.peak_learning_rate
+        if self.schedule != "cosine":
+            now, then = (peak * math.sqrt(self.warmup_steps / step) for step in (done, steps))
+            return f"from step {done:,} to {steps:,} the learning rate falls from {now:.2g} to {then:.2g}"
+        rise = rise_steps(self.warmup_steps, steps, done)
+        share = (done + rise - self.warmup_steps) / max(steps - self.warmup_steps, 1)
+        top = peak * 0.5 * (1 + math.cos(math.pi * share))
+        return (
+            f"from step {done:,} the learning rate rises in {rise:,} steps to {top:.2g}, where the cosine "
+            f"that ends at step {steps:,} is then, and follows it down to 0"
         )
+
+
+def rise_steps(warmup_steps: int, steps: int, extended_at: int) -> int:
+    """Return the number of steps in which the learning rate rises again after an extension."""
+    return max(1, min(warmup_steps, (steps - extended_at) // 4))
 
 
 #: The phrasebook has a small, regular grammar: whole words as pieces, no dropout, few steps.
@@ -208,3 +254,16 @@ def _by_size(pairs: int) -> dict[str, Any]:
     if pairs < 500_000:
         return {"dropout": 0.15, "steps": 10_000}
     return {"dropout": 0.1, "steps": 50_000}
+
+
+def _fine_tuning(pairs: int, network: Network) -> dict[str, Any]:
+    """Return defaults for going on from a trained network: a low peak, few steps, its own dropout."""
+    return {
+        "dropout": network.dropout,
+        "attention_dropout": network.attention_dropout,
+        "inner_dropout": network.inner_dropout,
+        "batch_tokens": 4096,
+        "steps": min(2000, max(100, pairs // 20)),
+        "peak_learning_rate": FINE_TUNING_PEAK / network.width,
+        "ema_decay": 0.99,
+    }

@@ -1,10 +1,20 @@
 """The run directory: everything that a training run reads and writes, and the lock against a second process.
 
-run.json        languages, corpus and recipe as requested, and the versions of the libraries cleaning.json
-what was dropped from the corpus, and why tokenizer/      the SentencePiece models tokens/         the corpus
-as ids valid.jsonl     the held-out pairs for validation checkpoints/    the newest states of the run
-history.json    the scores of each validation curves.png      the same as a picture tensorboard/    the same
-for TensorBoard model.keras     the best model so far: float32, tokenizer inside
+run.json        languages, corpus, recipe: as requested, and the versions of the libraries
+cleaning.json   what was dropped from the corpus, and why
+tokenizer/      the SentencePiece models
+tokens/         the corpus as ids
+valid.jsonl     the held-out pairs for validation
+checkpoints/    the newest states of the run
+history.json    the scores of each validation
+curves.png      the same as a picture
+tensorboard/    the same for TensorBoard
+model.keras     the best model so far: float32, tokenizer inside
+
+A run that starts from another one also has:
+
+initial.keras        the model that it starts from
+initial-valid.jsonl  the pairs that the other run held out
 """
 
 import fcntl
@@ -21,6 +31,7 @@ from keras_transformer.text.corpus import Pair
 from keras_transformer.training.data.corpus_options import CORPUS_FIELDS, wrong_types
 
 FORMAT = 1
+VALID, INITIAL_VALID = "valid.jsonl", "initial-valid.jsonl"
 LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # files of a process that was killed early
 REQUEST_TYPES = {
     "source_lang": str,
@@ -46,6 +57,7 @@ class Run:
         self.tokens = path / "tokens"
         self.checkpoints = path / "checkpoints"
         self.model = path / "model.keras"
+        self.initial = path / "initial.keras"
         self.curves = path / "curves.png"
         self.tensorboard = path / "tensorboard"
 
@@ -116,6 +128,11 @@ class Run:
             why = f"its corpus must say {', '.join(CORPUS_FIELDS)}; it says {', '.join(names) or 'nothing'}"
             raise self._damaged("run.json", why, BEGIN_AGAIN)
         wrong = wrong_types(about["corpus"])
+        start = about.get("from", {"path": ""})
+        if not isinstance(start, dict) or not isinstance(start.get("path"), str):
+            wrong.append(f"from must be an object with a path; got {start!r:.40}")
+        if not isinstance(about.get("tokenizer", ""), str):
+            wrong.append(f"tokenizer must be the name of a directory; got {about['tokenizer']!r:.40}")
         versions = about.get("versions", {})
         if not isinstance(versions, dict) or not all(isinstance(value, str) for value in versions.values()):
             wrong.append(f"versions must be texts by their names; got {versions!r:.40}")

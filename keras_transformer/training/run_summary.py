@@ -44,9 +44,12 @@ def _of_run(run: Run) -> dict[str, Any]:
     if cleaning is not None:
         _check(run, "cleaning.json", cleaning, "read", "kept")
     step = history[-1]["step"] if history else 0
-    tokenizer = Tokenizer.load(run.tokenizer) if "imported" in about else None
+    pretrained = "imported" in about or ("from" in about and run.tokenizer.exists())
+    tokenizer = Tokenizer.load(run.tokenizer) if pretrained else None
     if run.model.is_file():
-        network = _network(run.model, _archived(run.model)[0])
+        network = _network(run.model, archived(run.model)[0])
+    elif settled is not None and settled.preset is None:
+        network = _network(run.initial, archived(run.initial)[0])
     elif settled is not None:
         tokenizer = Tokenizer.load(run.tokenizer)
         target = None if tokenizer.joint else tokenizer.target_size
@@ -59,6 +62,7 @@ def _of_run(run: Run) -> dict[str, Any]:
         "step": step,
         "languages": languages(about["source_lang"], about["target_lang"], tokenizer),
         "domain": visible_line(_domain(about)),
+        "from": about.get("from"),
         "pairs": cleaning and {name: cleaning[name] for name in ("read", "kept")},
         "network": network,
         "scores": best(history),
@@ -88,7 +92,7 @@ def _state(recipe: Recipe | None, history: list[dict[str, float]]) -> str:
 
 
 def _of_file(path: Path) -> dict[str, Any]:
-    config, metadata = _archived(path)
+    config, metadata = archived(path)
     try:
         tokenizer = config["tokenizer"] or {}
         languages = {side: tokenizer.get(f"{side}_lang") or None for side in ("source", "target")}
@@ -110,8 +114,12 @@ def _of_file(path: Path) -> dict[str, Any]:
     }
 
 
-def _archived(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the configuration of the model in a .keras file, and Keras' metadata of the file."""
+def archived(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the configuration of the model in a .keras file, and Keras' metadata of the file.
+
+    Raises:
+        FactsError: If the file is damaged or contains another model.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             model, metadata = (read_json(archive.read(f"{name}.json")) for name in ("config", "metadata"))
@@ -155,9 +163,12 @@ def _domain(about: dict[str, Any]) -> str:
         return f"imported from {about['imported']}"
     corpus = about["corpus"]
     if corpus["phrasebook"]:
-        return f"the phrasebook {corpus['phrasebook']}"
-    paths = [*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])]
-    return ", ".join(Path(path).name for path in paths)
+        domain = f"the phrasebook {corpus['phrasebook']}"
+    else:
+        paths = [*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])]
+        domain = ", ".join(Path(path).name for path in paths)
+    before = about.get("from", {}).get("domain")
+    return f"{domain}, after {before}" if before else domain
 
 
 def sizes(directory: Path) -> dict[str, int]:

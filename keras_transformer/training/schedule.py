@@ -13,6 +13,7 @@ from keras import ops
 from keras_transformer.layers.arguments import arguments_of
 from keras_transformer.layers.tensor import Tensor
 from keras_transformer.settings import current_names
+from keras_transformer.training.recipe import rise_steps
 
 
 class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
@@ -78,32 +79,44 @@ class InverseSquareRoot(WarmUp):
 class Cosine(WarmUp):
     """Schedule that falls from the peak to 0 at step `steps` along half a cosine.
 
-    If warmup_steps equals steps, it only rises.
+    If warmup_steps equals steps, it only rises. A run that was given more steps after it had come down to 0
+    rises again in a straight line from step `extended_at` on, up to the cosine of the longer run.
 
     Args:
         peak_learning_rate: The largest learning rate, reached at warmup_steps.
         warmup_steps: Number of steps of the linear rise.
         steps: Step at which the learning rate is 0.
         gradient_accumulation_steps: Number of batches of a step.
+        extended_at: Step at which the run was given more steps; 0 if it never was.
 
     Raises:
         ValueError: If steps is less than warmup_steps.
     """
 
     def __init__(
-        self, peak_learning_rate: float, warmup_steps: int, steps: int, gradient_accumulation_steps: int = 1
+        self,
+        peak_learning_rate: float,
+        warmup_steps: int,
+        steps: int,
+        gradient_accumulation_steps: int = 1,
+        extended_at: int = 0,
     ) -> None:
         super().__init__(peak_learning_rate, warmup_steps, gradient_accumulation_steps)
         if steps < warmup_steps:
             raise ValueError(f"steps must be at least warmup_steps; got {steps} and {warmup_steps}.")
         self.steps = steps
+        self.extended_at = extended_at
 
     def decay(self, step: Tensor) -> Tensor:
         """Return the share of the peak on the cosine."""
         steps = max(self.steps - self.warmup_steps, 1)
         done = ops.minimum((step - self.warmup_steps) / steps, 1.0)
-        return 0.5 * (1.0 + ops.cos(math.pi * done))
+        share = 0.5 * (1.0 + ops.cos(math.pi * done))
+        if not self.extended_at:
+            return share
+        rise = rise_steps(self.warmup_steps, self.steps, self.extended_at)
+        return share * ops.clip((step - self.extended_at) / rise, 0.0, 1.0)
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor."""
-        return {**super().get_config(), "steps": self.steps}
+        return arguments_of(self, Cosine)

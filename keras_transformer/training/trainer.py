@@ -1,6 +1,6 @@
 """Training of a run with model.fit: each validation saves the best model and a checkpoint."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_transformer.files import replacing
 from keras_transformer.models.translation import TranslationModel
+from keras_transformer.models.weights import unlike_network
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.token_store import TokenStore
@@ -25,7 +26,7 @@ from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.optimizer import Adam
 from keras_transformer.training.progress import ProgressBar
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run_directory import PREPARE_AGAIN, Run
+from keras_transformer.training.run_directory import INITIAL_VALID, PREPARE_AGAIN, VALID, Run
 from keras_transformer.training.schedule import Cosine, InverseSquareRoot
 from keras_transformer.training.validation import Validation
 from keras_transformer.viz.curves import write_curves
@@ -63,17 +64,11 @@ class Trainer:
         self.store = TokenStore(run.tokens)
         self.stages = stages(self.store, recipe)
         keras.utils.set_random_seed(recipe.seed)
-        held_out = list(run.read_pairs("valid.jsonl"))
+        held_out = list(run.read_pairs(VALID))
         if not held_out:
-            raise ValueError(f"{run.path / 'valid.jsonl'} is damaged: it has no pairs: {PREPARE_AGAIN}.")
-        self.model = TranslationModel.from_preset(
-            recipe.preset,
-            self.tokenizer,
-            self._lengths(held_out),
-            seed=recipe.seed,
-            dtype=POLICIES[recipe.precision],
-            **recipe.regularisation(),
-        )
+            raise ValueError(f"{run.path / VALID} is damaged: it has no pairs: {PREPARE_AGAIN}.")
+        before = list(run.read_pairs(INITIAL_VALID)) if (run.path / INITIAL_VALID).exists() else []
+        self.model = self._model(self._lengths([*held_out, *before]))
         self.model.compile(
             optimizer(recipe),
             LabelSmoothedCrossEntropy(
@@ -85,8 +80,32 @@ class Trainer:
         self.model.optimizer.build(self.model.trainable_variables)
         self.averaged = self.model.with_policy("float32")
         self.validation = Validation(self.averaged, held_out, recipe.max_tokens)
+        self.validation_before = Validation(self.averaged, before, recipe.max_tokens) if before else None
         self.history: list[dict[str, float]] = []
         self.step = 0
+
+    def _model(self, lengths: Lengths) -> TranslationModel:
+        """Return the model to train: a new one, or the one that the run goes on from."""
+        recipe, initial = self.recipe, None
+        if recipe.preset is None:
+            initial = TranslationModel.load(self.run.initial)
+            if reason := unlike_network(initial):
+                raise ValueError(reason)
+        network = recipe.network(initial and initial.network)
+        joint = self.tokenizer.joint if initial is None else initial.target_vocabulary is None
+        model = TranslationModel(
+            network,
+            self.tokenizer.source_size,
+            None if joint else self.tokenizer.target_size,
+            self.tokenizer,
+            lengths,
+            recipe.seed,
+            dtype=POLICIES[recipe.precision],
+        )
+        model.build()
+        if initial is not None:
+            model.set_weights(initial.get_weights())
+        return model
 
     def _lengths(self, held_out: Sequence[Pair]) -> Lengths:
         """Return the line lengths of the corpus, up to the maximum of the training."""
@@ -123,8 +142,15 @@ class Trainer:
                 )
         return dict(best(self.history) or {})
 
-    def keep(self, step: int, training_loss: float) -> dict[str, float]:
+    def keep(self, step: int, training_loss: float | None) -> dict[str, float]:
         """Validate the averaged model, save it if it is the best so far, and write a checkpoint.
+
+        Args:
+            step: Number of steps done.
+            training_loss: Mean loss since the last validation; None before the first step.
+
+        Returns:
+            The scores. Names of those on the held-out pairs of the run before begin with `initial_`.
 
         Raises:
             TrainingError: If the validation loss is not finite.
@@ -132,7 +158,13 @@ class Trainer:
         self.step = step
         if self.recipe.average_checkpoints:
             self._average_checkpoints()
-        scores = {"step": self.step, "training_loss": training_loss, **self.validation.scores()}
+        scores: dict[str, float] = {"step": self.step}
+        if training_loss is not None:
+            scores["training_loss"] = training_loss
+        scores |= self.validation.scores()
+        if self.validation_before is not None:
+            before = self.validation_before.scores()
+            scores |= {f"initial_{name}": value for name, value in before.items()}
         if not np.isfinite(scores["loss"]):  # the last update damaged the weights: do not save them
             raise diverged("the held-out loss", scores["loss"], step)
         self.history.append(scores)
@@ -224,6 +256,11 @@ class Keeper(keras.callbacks.Callback):
         with _failures_reported(self.log):
             self.writer = tf.summary.create_file_writer(str(self.log))
 
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Validate a model that was trained before at step 0."""
+        if self.trainer.recipe.preset is None and not self.trainer.history:
+            self._keep(0, None)
+
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Validate and save at the steps that the recipe sets."""
         recipe = self.trainer.recipe
@@ -232,19 +269,28 @@ class Keeper(keras.callbacks.Callback):
             self._keep(step, float((logs or {})["loss"]))
             self.model.reset_metrics()  # so that the next loss covers the steps after this one only
 
-    def _keep(self, step: int, loss: float) -> None:
+    def _keep(self, step: int, loss: float | None) -> None:
         scores = self.trainer.keep(step, loss)
         rate = float(self.model.optimizer.learning_rate)
         with _failures_reported(self.log), self.writer.as_default(step=int(scores["step"])):
             for name, value in {**scores, "learning_rate": rate}.items():
                 tf.summary.scalar(name, value)
             self.writer.flush()  # so that TensorBoard shows it at once
-        self.bar.say(
-            f"step {scores['step']:,}: loss {scores['training_loss']:.3f}; held out: "
-            f"loss {scores['loss']:.3f}, token accuracy {scores['accuracy']:.1%}, BLEU {scores['bleu']:.2f}"
-        )
+        self.bar.say(_line(scores))
         if self.trainer.recipe.lost_patience(self.trainer.history):
             self.model.stop_training = True
+
+
+def _line(scores: Mapping[str, float]) -> str:
+    """Return a line of the table of training."""
+    loss = f"loss {scores['training_loss']:.3f}; " if "training_loss" in scores else ""
+    line = (
+        f"step {scores['step']:,}: {loss}held out: "
+        f"loss {scores['loss']:.3f}, token accuracy {scores['accuracy']:.1%}, BLEU {scores['bleu']:.2f}"
+    )
+    if "initial_bleu" in scores:
+        line += f"; of the run before: loss {scores['initial_loss']:.3f}, BLEU {scores['initial_bleu']:.2f}"
+    return line
 
 
 @contextmanager
@@ -263,7 +309,7 @@ def optimizer(recipe: Recipe) -> keras.optimizers.Optimizer:
     accumulated = recipe.gradient_accumulation_steps
     rise = recipe.peak_learning_rate, recipe.warmup_steps
     schedule = (
-        Cosine(*rise, recipe.steps, accumulated)
+        Cosine(*rise, recipe.steps, accumulated, recipe.extended_at)
         if recipe.schedule == "cosine"
         else InverseSquareRoot(*rise, accumulated)
     )

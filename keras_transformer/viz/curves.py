@@ -14,7 +14,7 @@ from keras_transformer.training.history import best
 from keras_transformer.viz.pictures import INK, PAPER, png
 
 # Distinguishable for colour-blind readers, and by lightness and dashes too.
-TRAINING, HELD_OUT, BEST = "#559ec3", "#00507f", "#b3470b"
+TRAINING, HELD_OUT, BEST, BEFORE = "#559ec3", "#00507f", "#b3470b", "#6b4fa0"
 MANY = 30  # points; if there are more, they are drawn smaller
 
 
@@ -29,7 +29,8 @@ def learning_curves(history: Sequence[Mapping[str, float]], warmup_steps: int = 
     The two losses are close but not comparable: training has dropout and label smoothing.
 
     Args:
-        history: step, training_loss, loss and bleu of each validation; missing or infinite values are gaps.
+        history: step, training_loss, loss and bleu of each validation, and initial_loss and initial_bleu if
+            the run started from another one; missing or infinite values are gaps.
         warmup_steps: Number of steps in which the learning rate rises, shaded in both panels; 0 for no
             shading.
     """
@@ -43,6 +44,10 @@ def learning_curves(history: Sequence[Mapping[str, float]], warmup_steps: int = 
     _curve(losses, steps, _values(history, "training_loss"), TRAINING, "--", "training (dropout, smoothing)")
     _curve(losses, steps, _values(history, "loss"), HELD_OUT, "-", "held out")
     _curve(scores, steps, _values(history, "bleu"), HELD_OUT, "-", "held out")
+    if _finite(_values(history, "initial_bleu")):
+        label = "held out by the run before"
+        _curve(losses, steps, _values(history, "initial_loss"), BEFORE, "-.", label)
+        _curve(scores, steps, _values(history, "initial_bleu"), BEFORE, "-.", label)
     _mark_best((losses, scores), [validation for validation in history if _is_whole(validation)])
     _mark_warmup((losses, scores), warmup_steps, max(_finite(_values(history, "step")), default=0.0))
     _label(losses, "Loss per token", "")

@@ -11,6 +11,7 @@ from serving.registry.served_version import ServedVersion
 from serving.v1 import translation_pb2 as wire
 
 MAX_PENALTY = 10.0
+NEEDS_CANDIDATES: dict[str, Any] = {"prefix": "", "no_repeat_ngram": 0, "beam": 1, "alternatives": 0}
 
 
 def search_of(options: wire.Options, model: ServedVersion, parts: int) -> dict[str, Any]:
@@ -26,8 +27,8 @@ def search_of(options: wire.Options, model: ServedVersion, parts: int) -> dict[s
     """
     beam = options.beam or options.alternatives + 1
     max_beam = model.engine.max_beam
-    if max_beam == 1 and (beam > 1 or options.prefix):
-        field = "prefix" if options.prefix else "beam" if options.beam else "alternatives"
+    if max_beam == 1 and (beam > 1 or options.prefix or options.no_repeat_ngram):
+        field = next(name for name in NEEDS_CANDIDATES if getattr(options, name) > NEEDS_CANDIDATES[name])
         raise InvalidError(
             f"options.{field}",
             f"version {model.version} of {model.name} decodes greedily: an earlier release exported it, or "
@@ -53,6 +54,7 @@ def search_of(options: wire.Options, model: ServedVersion, parts: int) -> dict[s
         "beam": beam,
         "length_penalty": penalty,
         "prefix": _prefix(options.prefix, model, parts) if options.prefix else (),
+        "no_repeat_ngram": options.no_repeat_ngram,
     }
 
 

@@ -137,7 +137,8 @@ class TranslationService:
             remedy = "Name it as target_language, in HTTP target, or begin the text with >>CODE<<."
             raise InvalidError("options.target_language", f"{error} {remedy}") from error
         search = {}
-        if options.beam or options.alternatives or options.prefix or options.HasField("length_penalty"):
+        widened = options.beam or options.alternatives or options.HasField("length_penalty")
+        if widened or options.prefix or options.no_repeat_ngram:
             search = search_of(options, model, len(parts.texts))
         requests = model.requests(parts.texts, options.max_output_tokens, priority, deadline, search)
         source_tokens = sum(len(request.source) for request in requests)

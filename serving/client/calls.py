@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     alternatives: int
     length_penalty: float
     prefix: str
+    no_repeat_ngram: int
     target_language: str
 
 

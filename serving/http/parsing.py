@@ -19,18 +19,18 @@ MAX_BYTES = 2**20  # of a JSON body, which the parser needs at most 15 ms for, w
 MAX_FORM_BYTES = 2**18  # of a form, whose parser is slower
 LARGE_FORM = 2**16  # bytes of a form that are parsed within a few milliseconds
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
-SEARCH = ("beam", "alternatives", "length_penalty", "prefix")
+SEARCH = ("beam", "alternatives", "length_penalty", "prefix", "no_repeat_ngram")
 FIELDS = ("q", "source", "target", "format", "model", "version", *SEARCH)
 UNUSED = ("api_key",)  # LibreTranslate's clients send it; it changes nothing here
+COUNTS = ("beam", "alternatives", "no_repeat_ngram")
 MAX_COUNT = 2**32 - 1
 MAX_VERSION = 2**64 - 1
 UNKNOWN = f"body has an unknown field; the fields are {', '.join(FIELDS)}"
 EXPECTED = {
     "q": "a string, or a list of strings",
     "version": f"a whole number from 0 to {MAX_VERSION}",
-    "beam": f"a whole number from 0 to {MAX_COUNT}",
-    "alternatives": f"a whole number from 0 to {MAX_COUNT}",
     "length_penalty": "a number",
+    **dict.fromkeys(COUNTS, f"a whole number from 0 to {MAX_COUNT}"),
 }
 
 
@@ -81,6 +81,7 @@ class _Fields(msgspec.Struct, forbid_unknown_fields=True):
     alternatives: int | str = 0
     length_penalty: float | str | None = None
     prefix: str = ""
+    no_repeat_ngram: int | str = 0
 
 
 _DECODER = msgspec.json.Decoder(_Fields)
@@ -155,8 +156,8 @@ def _parse(content: bytes, kind: str, limits: Limits) -> TextRequest:
 def _search(fields: _Fields) -> Mapping[str, Any]:
     """Return the fields of wire.Options that are not the default."""
     search: dict[str, Any] = {"prefix": fields.prefix} if fields.prefix else {}
-    for name, value in (("beam", fields.beam), ("alternatives", fields.alternatives)):
-        if number := _number(name, value, MAX_COUNT):
+    for name in COUNTS:
+        if number := _number(name, getattr(fields, name), MAX_COUNT):
             search[name] = number
     if fields.length_penalty is not None:
         try:

@@ -139,7 +139,7 @@ class Weights(_message.Message):
     def __init__(self, shape: _Optional[_Iterable[int]] = ..., values: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Options(_message.Message):
-    __slots__ = ("model", "version", "max_output_tokens", "priority", "scores", "alignment", "beam", "alternatives", "length_penalty", "prefix", "target_language")
+    __slots__ = ("model", "version", "max_output_tokens", "priority", "scores", "alignment", "beam", "alternatives", "length_penalty", "prefix", "no_repeat_ngram", "target_language")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -150,6 +150,7 @@ class Options(_message.Message):
     ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
     LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
     PREFIX_FIELD_NUMBER: _ClassVar[int]
+    NO_REPEAT_NGRAM_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     model: str
     version: int
@@ -161,8 +162,9 @@ class Options(_message.Message):
     alternatives: int
     length_penalty: float
     prefix: str
+    no_repeat_ngram: int
     target_language: str
-    def __init__(self, model: _Optional[str] = ..., version: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., priority: _Optional[_Union[Priority, str]] = ..., scores: _Optional[bool] = ..., alignment: _Optional[bool] = ..., beam: _Optional[int] = ..., alternatives: _Optional[int] = ..., length_penalty: _Optional[float] = ..., prefix: _Optional[str] = ..., target_language: _Optional[str] = ...) -> None: ...
+    def __init__(self, model: _Optional[str] = ..., version: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., priority: _Optional[_Union[Priority, str]] = ..., scores: _Optional[bool] = ..., alignment: _Optional[bool] = ..., beam: _Optional[int] = ..., alternatives: _Optional[int] = ..., length_penalty: _Optional[float] = ..., prefix: _Optional[str] = ..., no_repeat_ngram: _Optional[int] = ..., target_language: _Optional[str] = ...) -> None: ...
 
 class Translation(_message.Message):
     __slots__ = ("text", "finish_reason", "tokens", "score", "alignment", "model", "version", "usage", "source_tokens", "alternatives")

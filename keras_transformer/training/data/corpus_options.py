@@ -10,8 +10,10 @@ from typing import Any, Self
 from keras_transformer.phrasebook import DIRECTIONS, as_typed, learned_whole, phrasebook
 from keras_transformer.text.cleaning import CleaningRules
 from keras_transformer.text.corpus import STANDARD_INPUT, Pair, read_pairs, read_parallel
+from keras_transformer.training.data.mixture import Mixture, Weighted
 from keras_transformer.training.recipe import PHRASEBOOK
 
+MAX_WEIGHT = 1_000_000
 PHRASES, REPEATED, HELD_OUT = 70_000, 20, 500  # of the phrasebook
 OF_THE_PHRASEBOOK = ("source_lang", "target_lang", "valid_source", "valid_target")  # options that it implies
 
@@ -55,13 +57,23 @@ class Corpus:
             problems.append(f"--phrasebook is {' or '.join(DIRECTIONS)}; got {self.phrasebook!r}")
         elif not all(self.languages):
             problems.append("--source-lang and --target-lang are needed: the model records its languages")
-        elif self.source_lang == self.target_lang and any(map(_is_by_language, self.pairs or [])):
+        elif self.source_lang == self.target_lang and any(_is_by_language(file) for file, _ in self.weighted):
             problems.append(
                 f"--source-lang and --target-lang are both {self.source_lang}, but JSONL and TMX distinguish "
                 "the sides by language; for one language give two parallel files, or TSV"
             )
+        problems += [
+            f"the weight of {file} must be above 0 and at most {MAX_WEIGHT:,}; got {weight:g}"
+            for file, weight in self.weighted
+            if weight is not None and not 0 < weight <= MAX_WEIGHT
+        ]
         if problems:
             raise ValueError("; ".join(problems))
+
+    @property
+    def weighted(self) -> list[Weighted]:
+        """The files of pairs, with their weights."""
+        return [Weighted.parsed(name) for name in self.pairs or []]
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
@@ -101,7 +113,8 @@ class Corpus:
     @property
     def is_piped(self) -> bool:
         """Whether one of the files is standard input."""
-        return any(str(STANDARD_INPUT) in (getattr(self, name) or ()) for name in FILES)
+        names = (name for files in FILES for name in getattr(self, files) or ())
+        return any(Weighted.parsed(name).file == str(STANDARD_INPUT) for name in names)
 
     def rules(self) -> CleaningRules:
         """Return the cleaning rules. The phrasebook keeps duplicates: it repeats fixed phrases on purpose."""
@@ -130,8 +143,15 @@ class Corpus:
             read_parallel(_paths(self.valid_source), _paths(self.valid_target)) if self.valid_source else None
         )
         if self.pairs:
-            return read_pairs(_paths(self.pairs), self.source_lang or "", self.target_lang or ""), valid
+            return self._read_pairs(), valid
         return read_parallel(_paths(self.source), _paths(self.target)), valid
+
+    def _read_pairs(self) -> Iterable[Pair]:
+        languages = self.source_lang or "", self.target_lang or ""
+        if all(weight is None for _, weight in self.weighted):
+            return read_pairs(_paths(self.pairs), *languages)
+        corpora = [read_pairs([Path(file)], *languages) for file, _ in self.weighted]
+        return Mixture(self.weighted, corpora)
 
 
 def _is_by_language(file: str) -> bool:
@@ -168,7 +188,7 @@ def wrong_types(corpus: dict[str, Any]) -> list[str]:
 
 
 def _placed(file: str, directory: str) -> str:
-    return file if file == str(STANDARD_INPUT) else str(Path(directory, file))
+    return file if Weighted.parsed(file).file == str(STANDARD_INPUT) else str(Path(directory, file))
 
 
 def _paths(names: list[str] | None) -> list[Path]:

@@ -13,8 +13,10 @@ from keras_transformer.text.corpus import CorpusError, Pair
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_training import learn
+from keras_transformer.training.data.mixture import Mixture
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run_directory import Run
+from keras_transformer.training.run_directory import INITIAL_VALID, VALID, Run
+from keras_transformer.training.starting_point import StartingPoint
 
 SPOOL = "corpus.jsonl"
 SAMPLES = 16  # number of tokenizations of the corpus with BPE-dropout
@@ -32,6 +34,8 @@ def prepare(
     overrides: dict[str, Any],
     notify: Notify,
     defaults: dict[str, Any] | None = None,
+    start: StartingPoint | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> Recipe:
     """Write everything that training reads. The recipe is written last and marks the run as prepared.
 
@@ -48,6 +52,8 @@ def prepare(
         overrides: Fields of the recipe that the user set.
         notify: Called with each line of progress.
         defaults: Fields of the recipe whose defaults differ for this corpus.
+        start: Model that the run starts from. The pairs held out by its run are not trained on.
+        tokenizer: Existing tokenizer, with the languages of the run. None trains one.
 
     Returns:
         The recipe.
@@ -59,7 +65,14 @@ def prepare(
     for left in run.path.glob(f".{run.tokenizer.name}-*"):
         shutil.rmtree(left, ignore_errors=True)  # of a preparation that was killed
     report, held_out = CleaningReport(), HeldOut()
-    pairs = clean(training, rules, report)
+    pairs: Iterable[Pair] = clean(training, rules, report)
+    before = Before(run.read_pairs(INITIAL_VALID) if (run.path / INITIAL_VALID).exists() else ())
+    if start is not None:
+        pairs = before.left_out_of(start.with_language(pairs, about["target_lang"]))
+        valid = valid and start.with_language(valid, about["target_lang"])
+    mixture = training if isinstance(training, Mixture) else None
+    if mixture is not None:
+        pairs = mixture.noted(pairs)
     own = None if valid is None else list(valid)
     overlap = Overlap(own or [])
     through = held_out.chosen_from(pairs) if own is None else overlap.looked_for_in(pairs)
@@ -71,6 +84,8 @@ def prepare(
             f"{len(overlap.found):,} of {len(overlap.sources):,} held-out sources are also in the training "
             "text: scores will be too high"
         )
+    if before.found:
+        notify(f"{before.found:,} pairs are not trained on: their sources are held out by the other run")
     validation = list(held_out.pairs.values()) if own is None else own
     count = spooled - held_out.times.total()
     if not validation or not count:
@@ -78,24 +93,27 @@ def prepare(
             f"of {report.kept} pairs {count} are left to train on and {len(validation)} to validate on: "
             "both are needed. Give more pairs, or files of your own with --valid-source and --valid-target."
         )
-    run.write_pairs("valid.jsonl", validation)
-    recipe = Recipe.for_corpus(count, defaults, **overrides)
+    run.write_pairs(VALID, validation)
+    network = None if start is None else start.network
+    recipe = Recipe.for_corpus(count, defaults, network, **overrides)
     notify(f"{count:,} pairs to train on, {len(validation):,} held out for scores")
 
     def trained_on() -> Iterator[Pair]:
         return (pair for pair in run.read_pairs(SPOOL) if pair.source not in held_out.pairs)
 
-    models = learn(
-        trained_on(), recipe.vocabulary_size, recipe.tokenizer, recipe.joint, temp_directory=run.path
-    )
-    tokenizer = Tokenizer(models, about["source_lang"], about["target_lang"])
+    if tokenizer is None:
+        options = recipe.vocabulary_size, recipe.tokenizer, recipe.joint
+        models = learn(trained_on(), *options, temp_directory=run.path)
+        tokenizer = Tokenizer(models, about["source_lang"], about["target_lang"])
     _check_checkpoints(run, tokenizer)
     shutil.rmtree(run.tokenizer, ignore_errors=True)
     tokenizer.save(run.tokenizer)
+    kept = (pair.source not in held_out.pairs for pair in run.read_pairs(SPOOL))
+    rates = None if mixture is None else mixture.rates(kept, notify)
     dropout = recipe.bpe_dropout
     times = SAMPLES if dropout else 1
     pairs = chain.from_iterable(trained_on() for _ in range(times))
-    store = TokenStore.write(run.tokens, pairs, tokenizer, recipe.max_tokens, dropout, recipe.seed)
+    store = TokenStore.write(run.tokens, pairs, tokenizer, recipe.max_tokens, dropout, recipe.seed, rates)
     (run.path / SPOOL).unlink()
     notify(f"{tokenizer.target_size:,} pieces, {int(store.lengths()[:, 1].sum()) // times:,} target tokens")
     run.write("recipe.json", recipe.as_dict())
@@ -140,6 +158,22 @@ class HeldOut:
         if len(self.pairs) > MAX_HELD_OUT:
             _, largest = heappop(self._largest_first)
             del self.pairs[largest], self.times[largest]
+
+
+class Before:
+    """The sources that the run held out that this one goes on from."""
+
+    def __init__(self, held_out: Iterable[Pair]) -> None:
+        self.sources = {pair.source for pair in held_out}
+        self.found = 0
+
+    def left_out_of(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """Yield the pairs with other sources."""
+        for pair in pairs:
+            if pair.source in self.sources:
+                self.found += 1
+            else:
+                yield pair
 
 
 class Overlap:

@@ -16,6 +16,7 @@ class BothWays:
 
     def __init__(self, store: TokenStore) -> None:
         self.store = store
+        self.rates = None if store.rates is None else np.tile(store.rates, 2)
 
     def lengths(self) -> NDArray[np.int32]:
         """Return the number of source and target tokens of each pair (2 N, 2)."""
@@ -46,7 +47,11 @@ def stages(store: TokenStore, recipe: Recipe) -> Sequence[Stage]:
     if first:
         corpora.insert(0, (BothWays(store), first))
     return [
-        Stage(corpus, BatchPlan(corpus.lengths(), recipe.batch_tokens, recipe.seed, shapes(recipe)), steps)
+        Stage(
+            corpus,
+            BatchPlan(corpus.lengths(), recipe.batch_tokens, recipe.seed, shapes(recipe), corpus.rates),
+            steps,
+        )
         for corpus, steps in corpora
     ]
 

@@ -131,9 +131,9 @@ def test_resume_with_options_is_refused_with_their_names(
 ) -> None:
     options = ["--steps", 9, "--phrasebook", "fr-en", "--separate", "--keep-duplicates", "--max-words", 3]
     assert failed(capsys, "train", "--run", trained, "--resume", *options, status=2) == (
-        "error: --resume continues the run with the options of its begin: "
-        "leave out --phrasebook, --max-words, --keep-duplicates, --steps, --separate. "
-        "For more steps or other options begin a new run, in another --run."
+        "error: --resume continues the run with its first options, except for --steps: "
+        "leave out --phrasebook, --max-words, --keep-duplicates, --separate. "
+        "For other options begin a new run in another --run, or continue from this one with --from."
     )
 
 
@@ -351,6 +351,48 @@ def test_a_loss_that_is_no_number_stops_the_run_and_nothing_of_it_is_kept(
     assert not list(run.rglob("step-*.npz"))
     assert not (run / "model.keras").exists()
     assert not (run / "history.json").exists()
+
+
+# A finished run that is given more steps
+
+
+def test_a_finished_run_is_given_more_steps_and_is_told_its_learning_rate(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, killed = tmp_path / "run", tmp_path / "killed"
+    shutil.copytree(trained, run)
+    more = ["--resume", "--steps", "16"]
+    capsys.readouterr()
+    assert main(["train", "--run", str(run), *more]) == 0
+    # a quarter of the 8 new steps, to 5e-3 (1 + cos(pi 7/13)) / 2
+    told = (
+        "from step 8 the learning rate rises in 2 steps to 0.0022, where the cosine that ends at step 16 is"
+    )
+    assert told in capsys.readouterr().err
+    history = json.loads((run / "history.json").read_bytes())
+    assert [scores["step"] for scores in history] == [4, 8, 12, 16]
+    assert history[:2] == json.loads((trained / "history.json").read_bytes())
+    assert history[-1]["loss"] < history[1]["loss"]
+
+    shutil.copytree(run, killed)
+    (killed / "checkpoints" / "step-000000016.npz").unlink()  # killed after step 12
+    (killed / "history.json").write_text(json.dumps(history[:3]))
+    assert main(["train", "--run", str(killed), *more]) == 0  # the same command
+    assert json.loads((killed / "history.json").read_bytes()) == history
+    assert "must be more than the 16 that the run has done; got 16" in failed(
+        capsys, "train", "--run", killed, *more
+    )
+
+
+def test_a_run_that_is_not_finished_is_given_no_more_steps(
+    half_way: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = json.loads((half_way / "history.json").read_bytes())
+    (half_way / "history.json").write_text(json.dumps(history[:1]))
+    before = tree(half_way)
+    said = failed(capsys, "train", "--run", half_way, "--resume", "--steps", 16)
+    assert said.startswith(f"{half_way} is at step 4 of 8: end it with --resume alone")
+    assert tree(half_way) == before
 
 
 # What is asked for on the way

@@ -114,6 +114,7 @@ def test_a_tmx_that_names_the_official_document_type_is_read_without_fetching_it
         (b"PK\3\4\xff\xfe\n", "a zip archive"),
         (b"\x00\xfe\n", "binary data, with a NUL byte"),
     ],
+    ids=["gzip", "zip", "binary"],
 )
 def test_a_file_that_is_no_text_is_called_what_it_is(tmp_path, content, kind):
     path = tmp_path / "a.tsv.gz"

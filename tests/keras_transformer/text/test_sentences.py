@@ -210,10 +210,12 @@ def test_joining_what_was_split_gives_the_line_and_no_part_is_blank_or_too_long(
 
 @settings(deadline=None)
 @given(TEXT)
-def test_without_a_limit_nothing_but_the_gaps_between_sentences_divides(line: str) -> None:
-    parts = Parts.of(line, len, APART)
+@example("M.\n0")
+def test_without_a_limit_nothing_but_lines_and_the_gaps_between_sentences_divides(text: str) -> None:
+    parts = Parts.of(text, len, APART)
     assert parts.divided == 0
-    assert len(parts.texts) == (len(list(sentence_gaps(line.strip()))) + 1 if line.strip() else 0)
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    assert len(parts.texts) == sum(len(list(sentence_gaps(line))) + 1 for line in lines)
 
 
 @pytest.fixture(scope="module")

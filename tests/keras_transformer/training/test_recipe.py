@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from keras_transformer.models.network import Network
 from keras_transformer.training.recipe import Recipe
 
 
@@ -135,3 +136,37 @@ def test_a_stored_recipe_may_have_former_names_but_not_both() -> None:
 def test_a_stored_recipe_is_an_object() -> None:
     with pytest.raises(TypeError, match=r"it holds \['tiny'\], not an object"):
         Recipe.from_run(["tiny"])
+
+
+def test_a_run_with_more_steps_sees_both_directions_in_as_many_steps_as_before() -> None:
+    recipe = Recipe(both_ways=0.33, steps=100, warmup_steps=10)
+    longer = recipe.extended(100, 250)
+    assert (longer.steps, longer.extended_at) == (250, 100)
+    assert round(longer.both_ways * longer.steps) == 33
+    with pytest.raises(ValueError, match="more than the 100 that the run has done; got 100"):
+        recipe.extended(100, 100)
+
+
+def test_patience_begins_anew_with_more_steps() -> None:
+    history = [{"step": step, "bleu": 9.0 - step, "loss": 1.0} for step in (1, 2, 3)]
+    recipe = Recipe(patience=2, steps=10, warmup_steps=1)
+    assert recipe.is_over(history)
+    longer = recipe.extended(3, 20)
+    assert not longer.is_over(history)
+    assert longer.is_over([*history, *({"step": step, "bleu": 0.0, "loss": 1.0} for step in (4, 5))])
+
+
+def test_the_extension_of_an_inverse_square_root_goes_on_falling() -> None:
+    recipe = Recipe(schedule="inverse-sqrt", warmup_steps=100, steps=400, peak_learning_rate=0.004)
+    # 0.004 sqrt(100 / 400), 0.004 sqrt(100 / 1600)
+    assert recipe.extended(400, 1600).extension() == (
+        "from step 400 to 1,600 the learning rate falls from 0.002 to 0.001"
+    )
+
+
+def test_going_on_from_a_network_is_gentle_and_keeps_its_dropout() -> None:
+    base = Network.from_preset("base", dropout=0.2)
+    recipe = Recipe.for_corpus(10_000, network=base)
+    assert recipe.peak_learning_rate == pytest.approx(1.25e-4)
+    assert (recipe.steps, recipe.warmup_steps, recipe.dropout, recipe.both_ways) == (500, 50, 0.2, 0.0)
+    assert Recipe.for_corpus(10_000, network=base, steps=40).warmup_steps == 4

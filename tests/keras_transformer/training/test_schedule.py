@@ -31,6 +31,16 @@ def test_the_cosine_is_half_way_down_in_the_middle_and_nothing_at_the_end_and_af
     np.testing.assert_allclose(found, [0.8 * 0.8535534, 0.4, 0, 0, 0], rtol=1e-6, atol=1e-7)
 
 
+def test_an_extended_cosine_rises_again_and_follows_the_longer_one() -> None:
+    longer, extended = Cosine(0.8, 4, 28), Cosine(0.8, 4, 28, extended_at=12)
+    rates = [at(longer, step) for step in (13, 15, 16, 20, 28)]
+    # 4 steps are a quarter of the 16 new ones: shares 1/4, 3/4, then all
+    expected = [rates[0] / 4, rates[1] * 3 / 4, *rates[2:]]
+    found = [at(extended, step) for step in (13, 15, 16, 20, 28)]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+    assert Cosine.from_config(extended.get_config()).extended_at == 12
+
+
 def test_the_papers_formula_is_the_inverse_square_root_with_its_own_peak() -> None:
     width, warmup_steps = 512, 4000
     schedule = InverseSquareRoot(peak_learning_rate=(width * warmup_steps) ** -0.5, warmup_steps=warmup_steps)
@@ -81,4 +91,5 @@ def test_it_comes_back_from_the_config_of_an_earlier_version(name: str, steps: d
         "warmup_steps": 10,
         "gradient_accumulation_steps": 2,
         **steps,
+        **({"extended_at": 0} if steps else {}),
     }

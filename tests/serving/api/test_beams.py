@@ -90,6 +90,7 @@ def test_requests_of_every_kind_at_once_get_what_each_gets_alone(
             "alternatives": rng.randrange(beam or 4),
             "length_penalty": rng.choice([0.0, 1.0]),
             "prefix": rng.choice(["", "", "The", "I am"]),
+            "no_repeat_ngram": rng.choice([0, 0, 1, 3]),
         }
 
     requests = [ask(rng.choice(TEXTS), scores=True, **options()) for _ in range(count)]
@@ -161,6 +162,32 @@ def test_a_translation_begins_with_its_prefix(served: ServedVersion) -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("size", [1, 2])
+def test_no_sequence_of_tokens_comes_twice_if_that_is_forbidden(
+    served: ServedVersion, beam: int, size: int
+) -> None:
+    def sequences(answer: wire.Translation) -> list[tuple[int, ...]]:
+        ids = [token.id for token in answer.tokens]
+        return [tuple(ids[begin : begin + size]) for begin in range(len(ids) - size + 1)]
+
+    async def scenario() -> None:
+        async with stub(served) as service:
+            repeated = 0
+            for text in TEXTS[:10]:
+                free, guarded = [
+                    (
+                        await service.Translate(ask(text, beam=beam, scores=True, no_repeat_ngram=each))
+                    ).translation
+                    for each in (0, size)
+                ]
+                repeated += len(sequences(free)) > len({*sequences(free)})
+                assert len(sequences(guarded)) == len({*sequences(guarded)})
+            assert repeated
+
+    run(scenario)
+
+
 @pytest.mark.parametrize(
     ("options", "field", "why"),
     [
@@ -182,7 +209,7 @@ def test_what_is_wrong_with_a_search_is_told_with_its_field(
     run(scenario)
 
 
-@pytest.mark.parametrize("field", ["beam", "alternatives", "prefix"])
+@pytest.mark.parametrize("field", ["beam", "alternatives", "prefix", "no_repeat_ngram"])
 def test_a_version_that_decodes_greedily_refuses_a_beam_with_the_remedy(field: str) -> None:
     async def scenario() -> None:
         async with stub(echo("fr-en", 3)) as service:

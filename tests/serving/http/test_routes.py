@@ -131,14 +131,14 @@ def test_a_form_of_too_many_fields_is_refused_before_they_are_taken_apart() -> N
     async def scenario() -> None:
         async with site(limits=Limits(segments=2)) as http:
             form = {"Content-Type": "application/x-www-form-urlencoded"}
-            search = "alternatives=0&beam=1&length_penalty=1&prefix="
+            search = "alternatives=0&beam=1&length_penalty=1&prefix=&no_repeat_ngram=0"
             others = f"source=fr&target=en&format=text&model=fr-en&version=3&api_key=&{search}"
             _, answer = await told(http.post("/translate", data=f"q=a&q=b&{others}", headers=form))
             assert answer["translatedText"] == ["a", "b"]
-            most = "fields; the limit is 12, 2 of them q"
+            most = "fields; the limit is 13, 2 of them q"
             for body, why in (
                 ("q=a&q=b&q=c", "texts has 3 items; the limit is 2"),
-                (f"q=a&q=b&q=c&{others}", f"body has 13 {most}"),
+                (f"q=a&q=b&q=c&{others}", f"body has 14 {most}"),
                 ("q&" * 2**16, f"body has 65,537 {most}"),
                 ("q=%ff", "the fields of the body must be UTF-8"),
             ):
