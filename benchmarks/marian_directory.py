@@ -2,7 +2,8 @@
 
 The vocabulary of the base size has 59,400 pieces, as that of an OPUS-MT model: two unigram models of
 SentencePiece over invented words, 30,000 pieces each, some of them in both. The weights are large
-enough that answers differ from text to text. The end has a bias that no logit makes up for: every answer is as long as max_length allows.
+enough that answers differ from text to text. The end has a bias that no
+logit makes up for: every answer is as long as max_length allows.
 """
 
 import json
