@@ -2,7 +2,7 @@
 
     python benchmarks/imported.py --batch 1 8 32 64 --json
 
-One thread each, the same directory: 6+6 layers, width 512, inner width 2,048, 8 heads, 60,000 pieces,
+One thread each, the same directory: 6+6 layers, width 512, inner width 2,048, 8 heads, 59,400 pieces,
 random weights. Sentences have 10 to 30 source tokens, answers 24 tokens on every side. Ours is the run
 (`run`), and an exported version (`onnx_float32`, `onnx_int8`); the peers read the directory through
 transformers, and through CTranslate2's own converter. All search greedily, with the best settings of each,

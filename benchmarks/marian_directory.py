@@ -1,8 +1,9 @@
 """A MarianMT directory as transformers saves it, with random weights; it is made without transformers.
 
-The vocabulary of the base size has 60,000 pieces, as that of an OPUS-MT model: two unigram models of
-SentencePiece over invented words, 30,000 pieces each. The weights are large enough that answers differ from
-text to text. The end has a bias that no logit makes up for: every answer is as long as max_length allows.
+The vocabulary of the base size has 59,400 pieces, as that of an OPUS-MT model: two unigram models of
+SentencePiece over invented words, 30,000 pieces each, some of them in both. The weights are large
+enough that answers differ from text to text. The end has a bias that no
+logit makes up for: every answer is as long as max_length allows.
 """
 
 import json
