@@ -7,7 +7,7 @@ from export.artifact.quality_card import Pairs
 from export.formats.onnx_format import TEXT_LIBRARY
 from export.formats.registry import FORMATS
 from keras_transformer.libraries import check_installed
-from keras_transformer.training.model_card import UNKNOWN_LICENSE
+from keras_transformer.training.runs.model_card import UNKNOWN_LICENSE
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from keras_transformer.libraries import versions_of
 from keras_transformer.memory import give_back
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.model_card import model_card
+from keras_transformer.training.runs.model_card import model_card
 
 CHECKED_SENTENCES = 16  # for each float32 runtime before the version appears; `verify` checks all
 MADE_WITH = ("keras", "tensorflow", "tensorflow-text", "onnx", "onnxruntime", "tf2onnx", "ctranslate2",

@@ -1,4 +1,4 @@
-"""Facts about an exported version, from its manifest, in the form of training.run_summary."""
+"""Facts about an exported version, from its manifest, in the form of training.runs.run_summary."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from export.artifact.manifest import Manifest, open_version
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run_summary import described, languages, sizes
+from keras_transformer.training.runs.run_summary import described, languages, sizes
 
 
 def version_facts(directory: Path) -> dict[str, Any]:

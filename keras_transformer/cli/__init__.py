@@ -8,7 +8,7 @@ status is 0 for success, 1 for a failure, 2 for wrong usage, 130 for an interrup
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from keyword import iskeyword
@@ -60,6 +60,30 @@ def failures(*kinds: type[Exception], end: str = "") -> Iterator[None]:
 def report(line: str) -> None:
     """Print a line of progress to stderr."""
     print(visible(line), file=sys.stderr, flush=True)
+
+
+def add_files(group: Any, options: Mapping[str, str], metavar: str = "F", **settings: Any) -> None:
+    """Add options that name a file.
+
+    Args:
+        group: The parser, or a group of it.
+        options: What each of them means.
+        metavar: What stands for the file in the help.
+        **settings: Other settings that all of them have, as `nargs`.
+    """
+    for option, meaning in options.items():
+        group.add_argument(option, type=Path, metavar=metavar, help=meaning, **settings)
+
+
+def at_least_one(rule: str, maximum: int) -> Callable[[str], int]:
+    """Return the type of an option that counts from 1 to `maximum`; its error text begins with the rule."""
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or len(text) > len(str(maximum)) or not 1 <= int(text) <= maximum:
+            raise argparse.ArgumentTypeError(f"{rule}, and at most {maximum:,}; got {text}")
+        return int(text)
+
+    return number
 
 
 class _VerbList(argparse.HelpFormatter):

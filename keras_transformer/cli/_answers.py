@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from keras_transformer.cli import at_least_one
 from keras_transformer.cli._models import configure_search, search_options
-from keras_transformer.cli._options import at_least_one
 from keras_transformer.text.sentences import Parts
 
 if TYPE_CHECKING:

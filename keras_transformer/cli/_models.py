@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
-from keras_transformer.cli import CommandError, _loading
+from keras_transformer.cli import CommandError, _loading, at_least_one
 from keras_transformer.cli._interrupts import interruptible
 from keras_transformer.cli._nearby import is_model_file, is_run, refuse_if_another_is_near
-from keras_transformer.cli._options import at_least_one
 
 if TYPE_CHECKING:
     from keras_transformer.models.translation import TranslationModel

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from keras_transformer.cli import CommandError, failures
+from keras_transformer.cli import CommandError, add_files, failures
 from keras_transformer.cli._models import search_options
 from keras_transformer.cli._opened import Opened, refuse_what_only_a_run_can
-from keras_transformer.cli._options import add_files
 from keras_transformer.libraries import LibraryError, check_installed
 from keras_transformer.text.sentences import Parts
 

@@ -18,11 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from keras_transformer.cli import CommandError, failures
+from keras_transformer.cli import CommandError, add_files, failures
 from keras_transformer.cli._models import check_model, configure_search, load_model, search_options
 from keras_transformer.cli._nearby import is_version
 from keras_transformer.cli._opened import open_exported, open_translator
-from keras_transformer.cli._options import add_files
 from keras_transformer.files import check_writable, write_whole
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.visible import visible

@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keras_transformer.cli import CommandError, failures, report
+from keras_transformer.cli import CommandError, add_files, at_least_one, failures, report
 from keras_transformer.cli._interrupts import raise_interrupt
 from keras_transformer.cli._lines import read_lines
 from keras_transformer.cli._models import check_model, load_model
-from keras_transformer.cli._options import add_files, at_least_one
 from keras_transformer.files import check_writable
 from keras_transformer.text.visible import visible
-from keras_transformer.training.model_card import UNKNOWN_LICENSE
+from keras_transformer.training.runs.model_card import UNKNOWN_LICENSE
 
 if TYPE_CHECKING:
     from export.export_request import ExportRequest, Origin
@@ -123,7 +122,7 @@ def _request(arguments: argparse.Namespace) -> "ExportRequest":
 def _sentences(arguments: argparse.Namespace, valid: Path) -> "Iterator[SourceSentence]":
     from export.golden_sentences import SourceSentence
     from keras_transformer.text.corpus import CorpusError, read_parallel
-    from keras_transformer.training.run_directory import Run, RunError
+    from keras_transformer.training.runs.run_directory import Run, RunError
 
     with failures(CorpusError, RunError):
         if arguments.golden is None:
@@ -167,7 +166,7 @@ def _origin(path: Path, lengths: "Lengths", license_id: str) -> "Origin":
     from export.artifact.manifest import LearnedLengths
     from export.artifact.quality_card import Pairs
     from export.export_request import Origin
-    from keras_transformer.training.run_summary import facts
+    from keras_transformer.training.runs.run_summary import facts
 
     summary = (
         facts(path) if path.is_file() or (path / "run.json").exists() else {"domain": None, "pairs": None}

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_writable(arguments.run)
     with failures(LibraryError, end="."):
         check_installed(["ml_dtypes", "safetensors"], "importing a model", "layers")
-    module = load("keras_transformer.training.imported")
+    module = load("keras_transformer.training.runs.imported")
     with failures(ValueError):
         model = module.import_run(
             arguments.directory, arguments.run, arguments.source_lang, arguments.target_lang, report

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the facts about the model."""
     from export.artifact.manifest import looks_exported
     from export.artifact.version_summary import version_facts
-    from keras_transformer.training.run_summary import facts
+    from keras_transformer.training.runs.run_summary import facts
 
     refuse_if_another_is_near(arguments.model, is_run, is_model_file, is_version)
     if not arguments.model.exists():
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _card(path: Path, summary: dict[str, Any]) -> str:
     """Return the card of an exported version, which was checked with it, or write one."""
-    from keras_transformer.training.model_card import model_card
+    from keras_transformer.training.runs.model_card import model_card
 
     if summary["kind"] == "version" and (path / "README.md").exists():
         return (path / "README.md").read_text("utf-8")

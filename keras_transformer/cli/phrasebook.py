@@ -7,8 +7,8 @@ examples:
 
 import argparse
 
+from keras_transformer.cli import add_files
 from keras_transformer.cli._lines import write_lines
-from keras_transformer.cli._options import add_files
 from keras_transformer.files import replacing, write_whole
 from keras_transformer.text.visible import visible
 

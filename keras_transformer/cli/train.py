@@ -23,8 +23,8 @@ from keras_transformer.cli._loading import load
 from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
-    from keras_transformer.training.run_directory import Run
-    from keras_transformer.training.starting_point import StartingPoint
+    from keras_transformer.training.runs.run_directory import Run
+    from keras_transformer.training.runs.starting_point import StartingPoint
 
 FOLLOWS = "follows the size of the corpus"
 RECIPE_HELP = {
@@ -133,7 +133,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Prepare the run unless it is prepared, then train it."""
-    from keras_transformer.training.run_directory import Run, RunError
+    from keras_transformer.training.runs.run_directory import Run, RunError
 
     directory = Run(arguments.run)
     with failures(RunError):
@@ -163,7 +163,7 @@ def _recipe(directory: Any) -> Any:
 
 def _extended(directory: "Run", recipe: Any, steps: int) -> Any:
     """Give a finished run more steps; one that has them already goes on."""
-    from keras_transformer.training.run_summary import facts
+    from keras_transformer.training.runs.run_summary import facts
 
     with failures(ValueError):  # a damaged file, or no more steps than before
         summary = facts(directory.path)
@@ -179,7 +179,7 @@ def _extended(directory: "Run", recipe: Any, steps: int) -> Any:
 
 
 def _train(directory: Any, recipe: Any) -> None:
-    from keras_transformer.training.checkpoint import CheckpointError
+    from keras_transformer.training.runs.checkpoint import CheckpointError
 
     trainer = load("keras_transformer.training.trainer")
     with failures(ValueError):  # a tokenizer or tokens that were changed
@@ -195,7 +195,7 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options as run.json stores them, or report every problem of the command line."""
     from keras_transformer.training.data.corpus_options import Corpus
     from keras_transformer.training.recipe import Recipe
-    from keras_transformer.training.starting_point import existing_tokenizer, of_tokenizer, origin
+    from keras_transformer.training.runs.starting_point import existing_tokenizer, of_tokenizer, origin
 
     problems, about = [], {}
     corpus, overrides, start = _corpus(arguments), _overrides(arguments), _start(arguments)
@@ -248,7 +248,7 @@ def _start(arguments: argparse.Namespace) -> "StartingPoint | None":
     if arguments.start is None:
         return None
     from keras_transformer.cli._models import check_model
-    from keras_transformer.training.starting_point import StartingPoint
+    from keras_transformer.training.runs.starting_point import StartingPoint
 
     given = [name for name in OF_THE_MODEL if getattr(arguments, name)]
     if given:
@@ -296,8 +296,8 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
     from keras_transformer.training.data.corpus_options import Corpus
     from keras_transformer.training.data.prepare import prepare
     from keras_transformer.training.mixed_precision import fastest_precision
-    from keras_transformer.training.run_directory import BEGIN_AGAIN
-    from keras_transformer.training.starting_point import existing_tokenizer
+    from keras_transformer.training.runs.run_directory import BEGIN_AGAIN
+    from keras_transformer.training.runs.starting_point import existing_tokenizer
 
     try:
         corpus, remedy = Corpus.from_run(about), ""
@@ -327,7 +327,7 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
 
 def _copied_start(directory: "Run", about: dict[str, Any], resumed: bool) -> "StartingPoint":
     """Copy the model that the run starts from into the run, unless it is there already."""
-    from keras_transformer.training.starting_point import StartingPoint
+    from keras_transformer.training.runs.starting_point import StartingPoint
 
     if not resumed or not directory.initial.exists():
         StartingPoint.of(Path(about["directory"], about["from"]["path"])).copy_into(directory)

@@ -17,7 +17,6 @@ from keras_transformer.text.corpus import Pair
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training import checkpoint
 from keras_transformer.training.averaging import MovingAverage, mean
 from keras_transformer.training.data.dataset import dataset
 from keras_transformer.training.data.stages import stages
@@ -26,7 +25,8 @@ from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.optimizer import Adam
 from keras_transformer.training.progress import ProgressBar
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run_directory import INITIAL_VALID, PREPARE_AGAIN, VALID, Run
+from keras_transformer.training.runs import checkpoint
+from keras_transformer.training.runs.run_directory import INITIAL_VALID, PREPARE_AGAIN, VALID, Run
 from keras_transformer.training.schedule import Cosine, InverseSquareRoot
 from keras_transformer.training.validation import Validation
 from keras_transformer.viz.curves import write_curves

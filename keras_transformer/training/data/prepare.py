@@ -15,8 +15,8 @@ from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_training import learn
 from keras_transformer.training.data.mixture import Mixture
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run_directory import INITIAL_VALID, VALID, Run
-from keras_transformer.training.starting_point import StartingPoint
+from keras_transformer.training.runs.run_directory import INITIAL_VALID, VALID, Run
+from keras_transformer.training.runs.starting_point import StartingPoint
 
 SPOOL = "corpus.jsonl"
 SAMPLES = 16  # number of tokenizations of the corpus with BPE-dropout

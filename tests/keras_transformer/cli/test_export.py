@@ -17,7 +17,7 @@ from keras_transformer.models.translate import translate_sentences
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.training.data.corpus_options import Corpus
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run_directory import Run
+from keras_transformer.training.runs.run_directory import Run
 from tests.support.commands import failed
 
 PAIRS = list(phrasebook("fr-en", "valid", 120))

@@ -18,7 +18,7 @@ from keras_transformer.cli import main
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.training import recipe as recipe_module
 from keras_transformer.training.history import best
-from keras_transformer.training.run_directory import Run
+from keras_transformer.training.runs.run_directory import Run
 from tests.support import fork_server
 from tests.support.commands import failed
 from tests.support.small_training import between_model_and_checkpoint, small_tiny

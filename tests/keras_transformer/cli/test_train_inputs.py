@@ -10,8 +10,8 @@ import pytest
 from keras_transformer.cli import main
 from keras_transformer.training.data.corpus_options import Corpus
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run_directory import Run
-from keras_transformer.training.run_summary import facts
+from keras_transformer.training.runs.run_directory import Run
+from keras_transformer.training.runs.run_summary import facts
 from tests.support.commands import failed
 
 LANGUAGES = ["--source-lang", "fr", "--target-lang", "en"]

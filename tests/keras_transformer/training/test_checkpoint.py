@@ -7,8 +7,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.training import checkpoint
-from keras_transformer.training.checkpoint import CheckpointError
+from keras_transformer.training.runs import checkpoint
+from keras_transformer.training.runs.checkpoint import CheckpointError
 
 PROGRESS = {"step": 7, "history": [{"bleu": 1.5}], "text": "é"}
 

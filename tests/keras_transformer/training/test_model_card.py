@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from keras_transformer.evaluation.scores import bleu_signature, score
-from keras_transformer.training.model_card import model_card
+from keras_transformer.training.runs.model_card import model_card
 
 RUN: dict[str, Any] = {
     "kind": "run",

@@ -17,10 +17,10 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.text.corpus import Pair
-from keras_transformer.training import checkpoint
 from keras_transformer.training.history import best
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run_directory import Run
+from keras_transformer.training.runs import checkpoint
+from keras_transformer.training.runs.run_directory import Run
 from keras_transformer.training.trainer import Trainer
 from tests.support import fork_server
 from tests.support.paths import ROOT

@@ -10,7 +10,7 @@ import pytest
 
 from keras_transformer.text.corpus import Pair
 from keras_transformer.training.data.corpus_options import Corpus
-from keras_transformer.training.run_directory import Run, RunError
+from keras_transformer.training.runs.run_directory import Run, RunError
 
 CORPUS = Corpus(phrasebook="fr-en").as_run()
 ABOUT = {**CORPUS, "recipe": {"steps": 3}}

@@ -17,7 +17,7 @@ from keras_transformer.training.data.mixture import Weighted
 from keras_transformer.training.data.prepare import SAMPLES, prepare
 from keras_transformer.training.data.stages import stages
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run_directory import Run
+from keras_transformer.training.runs.run_directory import Run
 
 
 @pytest.mark.parametrize(

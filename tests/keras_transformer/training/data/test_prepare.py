@@ -17,7 +17,7 @@ from keras_transformer.training.data import prepare as preparing
 from keras_transformer.training.data.corpus_options import Corpus
 from keras_transformer.training.data.prepare import SAMPLES, HeldOut, prepare
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run_directory import Run
+from keras_transformer.training.runs.run_directory import Run
 
 ABOUT = {**Corpus(phrasebook="fr-en").as_run(), "recipe": {}}
 OVERRIDES = {"vocabulary_size": 400, "steps": 8}

@@ -11,7 +11,7 @@ from pathlib import Path
 from keras_transformer.files import check_new, making
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.training.data.corpus_options import CORPUS_FIELDS
-from keras_transformer.training.run_directory import Run
+from keras_transformer.training.runs.run_directory import Run
 
 
 def import_run(

@@ -10,7 +10,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.visible import visible_line
 from keras_transformer.training.history import best
 from keras_transformer.training.recipe import Recipe
-from keras_transformer.training.run_directory import Run
+from keras_transformer.training.runs.run_directory import Run
 
 JSON: dict[type, str] = {dict: "an object", list: "a list"}  # their names in JSON
 

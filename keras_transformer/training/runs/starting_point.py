@@ -14,8 +14,8 @@ from keras_transformer.models.network import Network
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_training import kind_of
-from keras_transformer.training.run_directory import INITIAL_VALID, VALID, Run
-from keras_transformer.training.run_summary import FactsError, archived, facts
+from keras_transformer.training.runs.run_directory import INITIAL_VALID, VALID, Run
+from keras_transformer.training.runs.run_summary import FactsError, archived, facts
 
 
 @dataclass(frozen=True)
