@@ -41,7 +41,7 @@ class BeamError(ValueError):
 
 
 class Translator:
-    """Greedy translator with one runtime of a version, which gives the answers of the exported model."""
+    """Translator with one runtime of a version, which gives the answers of the exported model."""
 
     def __init__(
         self, version: Version, name: RuntimeName, beam: int = 1, length_penalty: float = 1.0

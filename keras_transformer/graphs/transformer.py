@@ -3,8 +3,8 @@
 The encoder takes sentences of equal length: without padding, a row cannot depend on other rows. It returns
 the keys and values for the decoder's cross-attention. The decoder takes one token of each row, each row at
 its own position, and writes its caches in place: bind the input and the output of a cache to the same buffer.
-A third graph, without weights, selects the candidates of a beam from the decoder's log-probabilities. The
-graphs use ONNX Runtime's own attention operators.
+A third graph, without weights, selects candidates from the decoder's log-probabilities, for beams and
+prefixes, and to avoid repetitions. The graphs use ONNX Runtime's own attention operators.
 
 B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, V vocabulary, R rows of
 a matrix.

@@ -15,7 +15,7 @@ Encoded = Sequence[Any]  # arrays that the backend's encoder returns; axis 1 is 
 
 
 class Candidates(NamedTuple):
-    """Candidates for the next token of every row, from which a beam search chooses.
+    """Candidates for the next token of every row, from which a search other than plain greedy chooses.
 
     The next step may overwrite the log-probabilities.
 

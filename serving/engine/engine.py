@@ -12,7 +12,7 @@ from keras_transformer.inference.backend import Backend
 from keras_transformer.inference.batch import Batch, Turn
 from keras_transformer.inference.queue import Queue, QueueFullError
 from keras_transformer.inference.request import End, Request
-from serving.engine.admission import LatencyEstimate
+from serving.engine.latency import LatencyEstimate
 from serving.engine.niceness import give_way
 from serving.engine.statistics import Histogram
 

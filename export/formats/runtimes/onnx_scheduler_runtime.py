@@ -31,7 +31,7 @@ def open_backend(directory: Path, precision: str, start_id: int, threads: int = 
 
 
 class SchedulerOnnx(Decoder):
-    """Greedy decoding with the graphs of a version directory."""
+    """Decoding with the graphs of a version directory."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """How long a request would wait, as the engine guesses it."""
 
-from serving.engine.admission import LONG, LatencyEstimate
+from serving.engine.latency import LONG, LatencyEstimate
 
 
 def test_nobody_is_refused_before_anybody_was_answered() -> None:
