@@ -11,9 +11,9 @@ from keras_transformer.inference.request import End, Request
 from keras_transformer.text.lengths import longest_answer
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
-from serving.engine.latency import LatencyEstimate
 from serving.engine.attention_graph import AttentionGraph
 from serving.engine.engine import Engine
+from serving.engine.latency import LatencyEstimate
 from serving.registry.served_version import ServedVersion
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 from keras_transformer.inference.backend import Encoded, StepResult
 from keras_transformer.inference.queue import QueueFullError
 from keras_transformer.inference.request import End, Request
-from serving.engine.latency import LONG
 from serving.engine.engine import Engine
+from serving.engine.latency import LONG
 from tests.support.counts import counts
 from tests.support.fake_backend import END, FakeBackend, answer
 from tests.support.serving.told import Told
