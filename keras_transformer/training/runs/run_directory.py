@@ -117,7 +117,7 @@ class Run:
             raise self._damaged("run.json", f"it holds {about!r:.40}, not an object", BEGIN_AGAIN)
         if about.get("format") != FORMAT:
             raise RunError(
-                f"{self.path} was written in format {about.get('format')}, this program knows {FORMAT}: "
+                f"{self.path} was written in format {about.get('format')}; this program supports {FORMAT}: "
                 "use the version that made it."
             )
         lacking = [name for name, kind in REQUEST_TYPES.items() if not isinstance(about.get(name), kind)]
