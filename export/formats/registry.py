@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from export.artifact.layout import GOLDEN, TOKENIZER
+from export.artifact.layout import CARD, GOLDEN, TOKENIZER
 from export.formats.ctranslate2_format import CTRANSLATE2_FORMAT
 from export.formats.format import IdRuntime, RuntimeName, VersionFiles, WriteStep
 from export.formats.onnx_format import ONNX_FORMAT
@@ -25,9 +25,9 @@ RUNTIMES = tuple(
 
 
 def format_of(file: str) -> str:
-    """Return the format to which a file of a version belongs; "all" for tokenizer and golden sentences."""
+    """Return the format to which a file of a version belongs; "all" for what every format has."""
     first = file.partition("/")[0]
-    if first in (TOKENIZER, GOLDEN):
+    if first in (TOKENIZER, GOLDEN, CARD):
         return "all"
     directories = {format_.directory: format_.name for format_ in FORMATS.values()}
     return directories.get(first, directories[""])

@@ -312,7 +312,7 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
         if sys.stdin is None or sys.stdin.isatty():
             raise CommandError(remedy)
     try:
-        start = _copied_start(directory, about, resumed) if "from" in about else None
+        start = _copied_start(directory, about, resumed)
         languages = about["source_lang"], about["target_lang"]
         tokenizer = start.tokenizer_for(*languages) if start else None
         if "tokenizer" in about:
@@ -325,10 +325,15 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
         raise CommandError(f"{error}. {remedy}" if remedy else str(error)) from error
 
 
-def _copied_start(directory: "Run", about: dict[str, Any], resumed: bool) -> "StartingPoint":
+def _copied_start(directory: "Run", about: dict[str, Any], resumed: bool) -> "StartingPoint | None":
     """Copy the model that the run starts from into the run, unless it is there already."""
+    from keras_transformer.training.runs.run_directory import INITIAL_VALID
     from keras_transformer.training.runs.starting_point import StartingPoint
 
+    if "from" not in about:
+        for left in (directory.initial, directory.path / INITIAL_VALID):
+            left.unlink(missing_ok=True)  # of an earlier attempt with --from that failed
+        return None
     if not resumed or not directory.initial.exists():
         StartingPoint.of(Path(about["directory"], about["from"]["path"])).copy_into(directory)
     start = StartingPoint.copied_into(directory)

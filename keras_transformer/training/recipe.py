@@ -198,12 +198,19 @@ class Recipe(Settings):
             steps: The new number of steps.
 
         Raises:
-            ValueError: There are no more steps than before, or too many.
+            ValueError: There are no more steps than before, too many, or too few for the warm-up and the
+                steps in both directions, which patience may have cut short.
         """
         if steps <= done:
             raise ValueError(f"steps must be more than the {done:,} that the run has done; got {steps:,}")
-        both_ways = round(self.both_ways * self.steps) / steps  # as many steps as before
-        return replace(self, steps=steps, extended_at=done, both_ways=both_ways)
+        first = round(self.both_ways * self.steps)  # as many steps in both directions as before
+        fewest = max(first + 1, self.warmup_steps if self.schedule == "cosine" else 1)
+        if steps < fewest:
+            raise ValueError(
+                f"steps must be at least {fewest:,}: this run has {self.warmup_steps:,} steps of warm-up and "
+                f"{first:,} steps in both directions; got {steps:,}"
+            )
+        return replace(self, steps=steps, extended_at=done, both_ways=first / steps)
 
     def extension(self) -> str:
         """Describe the learning rate since the last extension."""

@@ -67,7 +67,8 @@ class Trainer:
         held_out = list(run.read_pairs(VALID))
         if not held_out:
             raise ValueError(f"{run.path / VALID} is damaged: it has no pairs: {PREPARE_AGAIN}.")
-        before = list(run.read_pairs(INITIAL_VALID)) if (run.path / INITIAL_VALID).exists() else []
+        continues = recipe.preset is None and (run.path / INITIAL_VALID).exists()
+        before = list(run.read_pairs(INITIAL_VALID)) if continues else []
         self.model = self._model(self._lengths([*held_out, *before]))
         self.model.compile(
             optimizer(recipe),

@@ -164,7 +164,7 @@ class Before:
     """The sources that the run held out that this one goes on from."""
 
     def __init__(self, held_out: Iterable[Pair]) -> None:
-        self.sources = {pair.source for pair in held_out}
+        self.sources = {regular(pair.source) for pair in held_out}
         self.found = 0
 
     def left_out_of(self, pairs: Iterable[Pair]) -> Iterator[Pair]:

@@ -13,6 +13,9 @@ from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.cli import main
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.token_store import TokenStore
+from keras_transformer.training.recipe import Recipe
+from keras_transformer.training.runs.run_directory import Run
+from keras_transformer.training.trainer import Trainer
 from tests.support.commands import failed
 from tests.support.paths import ROOT
 from tests.support.small_training import small_tiny
@@ -83,6 +86,23 @@ def test_what_the_other_run_held_out_is_scored_and_not_learned(tuned: Path, old:
     rows = store.rows(0, np.arange(len(store)), int(store.lengths()[:, 0].max()))
     assert held_out.isdisjoint(Tokenizer.load(tuned / "tokenizer").decode_source(rows.tolist()))
     assert held_out.isdisjoint(sources(tuned / "valid.jsonl"))
+
+
+def test_a_run_from_nothing_does_not_score_what_a_failed_start_left(
+    folder: Path, old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, left = tmp_path / "run", {"initial.keras", "initial-valid.jsonl"}
+    (tmp_path / "short.tsv").write_text("Oui.\tYes.\n", "utf-8")
+    start = ["--from", old, "--pairs", tmp_path / "short.tsv", "--run", run]
+    assert "both are needed" in failed(capsys, "train", *start)
+    assert left <= {path.name for path in run.iterdir()}
+    corpus = ["--pairs", folder / "new.tsv", "--source-lang", "fr", "--target-lang", "en"]
+    recipe = [*SMALL, "--steps", 1, "--vocabulary-size", 400]
+    assert main(["train", *map(str, [*corpus, "--run", run, *recipe])]) == 0
+    assert left.isdisjoint(path.name for path in run.iterdir())
+    assert all("initial_bleu" not in scores for scores in read(run / "history.json"))
+    shutil.copy(old / "valid.jsonl", run / "initial-valid.jsonl")  # left there by an earlier version
+    assert Trainer(Run(run), Recipe.from_run(read(run / "recipe.json"))).validation_before is None
 
 
 def test_the_table_of_training_shows_both_scores_and_the_output_says_where_it_comes_from(

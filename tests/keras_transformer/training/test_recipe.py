@@ -147,6 +147,22 @@ def test_a_run_with_more_steps_sees_both_directions_in_as_many_steps_as_before()
         recipe.extended(100, 100)
 
 
+def test_too_few_more_steps_are_refused_with_the_fewest_that_will_do() -> None:
+    """A run that patience ended may be over before its warm-up or its steps in both directions."""
+    recipe = Recipe(both_ways=0.33, steps=9000, warmup_steps=1000, patience=2)
+    with pytest.raises(ValueError, match=r"^steps must be at least 2,971: .*; got 2,500$"):
+        recipe.extended(2000, 2500)
+    with pytest.raises(ValueError, match=r"^steps must be at least 2,971: "):
+        recipe.extended(2000, 2970)
+    longer = recipe.extended(2000, 2971)
+    assert round(longer.both_ways * longer.steps) == 2970
+    rising = Recipe(steps=9000, warmup_steps=1000, patience=2)
+    with pytest.raises(ValueError, match=r"^steps must be at least 1,000: .*; got 999$"):
+        rising.extended(500, 999)
+    assert rising.extended(500, 1000).steps == 1000
+    assert Recipe(schedule="inverse-sqrt", steps=9000, warmup_steps=1000).extended(500, 999).steps == 999
+
+
 def test_patience_begins_anew_with_more_steps() -> None:
     history = [{"step": step, "bleu": 9.0 - step, "loss": 1.0} for step in (1, 2, 3)]
     recipe = Recipe(patience=2, steps=10, warmup_steps=1)

@@ -15,7 +15,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_training import learn
 from keras_transformer.training.data import prepare as preparing
 from keras_transformer.training.data.corpus_options import Corpus
-from keras_transformer.training.data.prepare import SAMPLES, HeldOut, prepare
+from keras_transformer.training.data.prepare import SAMPLES, Before, HeldOut, prepare
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.runs.run_directory import Run
 
@@ -135,6 +135,13 @@ def test_held_out_text_that_is_trained_on_too_is_told_and_not_refused(run: Run, 
     lines = prepared(run, pairs[:280], valid=[*pairs[277:], *other])
     assert lines[1] == ("4 of 25 held-out sources are also in the training text: scores will be too high")
     assert list(run.read_pairs("valid.jsonl")) == [*pairs[277:], *other]
+
+
+def test_what_the_run_before_held_out_is_found_however_it_was_written() -> None:
+    before = Before([Pair("  Le  the\u0301 est\N{NO-BREAK SPACE}froid. ", "The tea is cold.")])
+    cleaned = [Pair("Le thé est froid.", "The tea is cold."), Pair("Oui.", "Yes.")]
+    assert list(before.left_out_of(cleaned)) == cleaned[1:]
+    assert before.found == 1
 
 
 def test_too_few_pairs_to_hold_any_out_are_told_with_the_counts(run: Run) -> None:
