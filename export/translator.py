@@ -30,9 +30,14 @@ class Translated(NamedTuple):
     score: float
 
 
-def lightest(version: Version) -> RuntimeName:
-    """Return the first of the version's runtimes whose library is installed; if none is, the first."""
+def lightest(version: Version, beam: int = 1) -> RuntimeName:
+    """Return the first of the version's runtimes whose library is installed; if none is, the first.
+
+    For a beam of several candidates these are the runtimes that search, if the version has any.
+    """
     runtimes = [runtime for runtime in version.manifest.runtimes if runtime.takes_ids]
+    if beam > 1:
+        runtimes = [runtime for runtime in runtimes if runtime.format == ONNX] or runtimes
     return next((runtime for runtime in runtimes if installed(runtime.library)), runtimes[0])
 
 

@@ -131,7 +131,7 @@ def open_translator(version: "Version", arguments: argparse.Namespace) -> "tuple
     from keras_transformer.cli._loading import native_logs_held_back
     from keras_transformer.libraries import LibraryError
 
-    name = lightest(version)
+    name = lightest(version, arguments.beam)
     if name.format == "saved_model":
         print("Loading TensorFlow ...", file=sys.stderr, flush=True)
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -17,8 +17,10 @@ from keras_transformer.cli._loading import load
 from keras_transformer.files import check_new, check_writable
 from keras_transformer.libraries import LibraryError, check_installed
 from keras_transformer.pretrained.directory import PretrainedDirectory, PretrainedError
-from keras_transformer.pretrained.marian_config import read_marian_config
+from keras_transformer.pretrained.marian_config import is_marians_own, read_marian_config
 from keras_transformer.text.visible import visible
+
+NEEDED = ("ml_dtypes", "safetensors", "sentencepiece", "yaml")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,12 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Import, and print the size and the next command."""
+    with failures(LibraryError, end="."):
+        check_installed(NEEDED, "importing a model", "layers")
     with failures(PretrainedError):
-        read_marian_config(PretrainedDirectory(arguments.directory))
+        _check(PretrainedDirectory(arguments.directory))
     check_new(arguments.run)
     check_writable(arguments.run)
-    with failures(LibraryError, end="."):
-        check_installed(["ml_dtypes", "safetensors"], "importing a model", "layers")
     module = load("keras_transformer.training.runs.imported")
     with failures(ValueError):
         model = module.import_run(
@@ -51,3 +53,17 @@ def run(arguments: argparse.Namespace) -> None:
         print(visible(f"targets:  {', '.join(languages)}"))
     option = f" --target-language {languages[0]}" if languages else ""
     print(visible(f"next:     keras-transformer translate {arguments.run}{option}"))
+
+
+def _check(directory: PretrainedDirectory) -> None:
+    """Refuse a directory before TensorFlow loads, which takes seconds.
+
+    Raises:
+        PretrainedError: With everything that is wrong with its configuration.
+    """
+    if is_marians_own(directory):
+        from keras_transformer.pretrained.marian_npz import read_npz
+
+        read_npz(directory)
+    else:
+        read_marian_config(directory)

@@ -39,7 +39,7 @@ class PretrainedDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_dir():
-            raise PretrainedError(path, ["it is no directory: name the directory that holds config.json"])
+            raise PretrainedError(path, ["it is no directory: name that of config.json or model.npz"])
         root = path.resolve()
         self._roots = [root]
         if root.parent.name == "snapshots":

@@ -16,8 +16,7 @@ from keras_transformer.layers.positions import halves, sinusoids
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.pretrained.directory import PretrainedDirectory
 from keras_transformer.pretrained.mapping import Constant, Fill, Tensor, Values, check_names, fill
-from keras_transformer.pretrained.marian_config import CONFIG, MarianConfig, read_marian_config
-from keras_transformer.pretrained.marian_npz import MODEL as NPZ
+from keras_transformer.pretrained.marian_config import MarianConfig, is_marians_own, read_marian_config
 from keras_transformer.pretrained.marian_npz import read_npz
 from keras_transformer.pretrained.marian_vocabulary import Vocabularies, read_vocabularies
 from keras_transformer.pretrained.weights import Weights, open_weights
@@ -45,7 +44,7 @@ def load_marian(path: Path) -> TranslationModel:
         PretrainedError: With what is wrong with the directory. Nothing in it is executed.
     """
     directory = PretrainedDirectory(path)
-    if directory.has(NPZ) and not directory.has(CONFIG):
+    if is_marians_own(directory):
         return _made(*read_npz(directory))
     config = read_marian_config(directory)
     vocabularies = read_vocabularies(directory, config)

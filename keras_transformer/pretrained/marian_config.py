@@ -8,6 +8,7 @@ from keras_transformer.models.network import Network
 from keras_transformer.pretrained.directory import PretrainedDirectory, PretrainedError
 
 CONFIG, GENERATION, TOKENIZER = "config.json", "generation_config.json", "tokenizer_config.json"
+NPZ = "model.npz"
 
 #: transformers' names of the activations that a network has, and the names here.
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu", "silu": "silu"}
@@ -65,6 +66,11 @@ class MarianConfig:
     def decoder_inner_width(self) -> int:
         """Width inside the feed-forward layers of the decoder."""
         return self.network.decoder_inner_width or self.network.inner_width
+
+
+def is_marians_own(directory: PretrainedDirectory) -> bool:
+    """Return whether Marian itself wrote a directory, and not transformers."""
+    return directory.has(NPZ) and not directory.has(CONFIG)
 
 
 def read_marian_config(directory: PretrainedDirectory) -> MarianConfig:

@@ -16,17 +16,19 @@ from numpy.typing import NDArray
 from keras_transformer.models.network import Network
 from keras_transformer.pretrained.directory import PretrainedDirectory, PretrainedError
 from keras_transformer.pretrained.mapping import Fill, Tensor, Values
-from keras_transformer.pretrained.marian_config import MAX_LAYERS, MarianConfig, Reader
+from keras_transformer.pretrained.marian_config import MAX_LAYERS, NPZ, MarianConfig, Reader
 from keras_transformer.pretrained.marian_vocabulary import (
     MAX_MODEL_BYTES,
     MODELS,
     Vocabularies,
     make_vocabularies,
+    wrong,
 )
 from keras_transformer.pretrained.npz_file import OPTIONS, open_npz
 from keras_transformer.pretrained.weights import Weights
 
-MODEL, VOCABULARY, PIECES = "model.npz", "vocab.yml", "vocab.spm"
+VOCABULARY, PIECES = "vocab.yml", "vocab.spm"
+END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"  # Marian has no padding: it is added
 MAX_POSITIONS = 512  # its positions are computed: this is where OPUS-MT's configurations end
 ACTIVATIONS = {"swish": "silu", "relu": "relu"}  # its gelu is x sigmoid(1.702 x)
 #: Pre- and post-process of a sublayer, and post-process of a stack -> whether the norm comes first.
@@ -63,12 +65,12 @@ def read_npz(directory: PretrainedDirectory) -> Parts:
     Raises:
         PretrainedError: With everything that is missing, contradictory or not supported.
     """
-    weights, options = open_npz(directory.file(MODEL))
+    weights, options = open_npz(directory.file(NPZ))
     pieces, models = _vocabulary(directory)
-    config = _config(directory.path, options, pieces)
-    names = [VOCABULARY if directory.has(VOCABULARY) else PIECES] * 2
-    padded = {**pieces, "<pad>": len(pieces)}
-    vocabularies = make_vocabularies(directory, config, names, [padded, padded], models)
+    name = VOCABULARY if directory.has(VOCABULARY) else PIECES
+    config = _config(directory.path, options, name, pieces)
+    padded = {**pieces, PADDING: len(pieces)}
+    vocabularies = make_vocabularies(directory, config, [name] * 2, [padded] * 2, models)
     fills = list(_fills(config, vocabularies, weights))
     return config, vocabularies, weights, fills, config.shares_vocabulary
 
@@ -95,18 +97,19 @@ def _vocabulary(directory: PretrainedDirectory) -> tuple[Mapping[str, int], list
     return pieces, [directory.bytes(name, MAX_MODEL_BYTES) for name in MODELS]
 
 
-def _config(path: Path, options: dict[str, Any], pieces: Mapping[str, int]) -> MarianConfig:
+def _config(path: Path, options: dict[str, Any], name: str, pieces: Mapping[str, int]) -> MarianConfig:
+    """Read the options, and compare them with the vocabulary, which is the file of this name."""
     reader = Reader()
 
-    def size(name: str, default: int | None = None, most: int = 2**20) -> int:
-        return reader.size(options, name, default, OPTIONS, most)
+    def size(option: str, default: int | None = None, most: int = 2**20) -> int:
+        return reader.size(options, option, default, OPTIONS, most)
 
-    for name, allowed in ALLOWED.items():
-        if options.get(name, allowed[0]) not in allowed:
+    for option, allowed in ALLOWED.items():
+        if options.get(option, allowed[0]) not in allowed:
             rule = f"must be {' or '.join(map(repr, allowed))}: another network is not imported"
-            reader.wrong(OPTIONS, name, rule, options[name])
+            reader.wrong(OPTIONS, option, rule, options[option])
     before, behind, top = processes = [
-        options.get(f"transformer-{name}", "") for name in ("preprocess", "postprocess", "postprocess-top")
+        options.get(f"transformer-{which}", "") for which in ("preprocess", "postprocess", "postprocess-top")
     ]
     norm_first = NORMS.get((str(before), str(behind), str(top)))
     if norm_first is None:
@@ -124,15 +127,17 @@ def _config(path: Path, options: dict[str, Any], pieces: Mapping[str, int]) -> M
         or not all(type(each) is int and 1 < each < 2**20 for each in sizes)
     ):
         reader.wrong(OPTIONS, "dim-vocabs", "must be the sizes of two vocabularies", sizes)
-        sizes = [2, 2]
+        sizes = [len(pieces)] * 2
+    for problem in dict.fromkeys(each for count in sizes for each in wrong(pieces, count, (END, UNKNOWN))):
+        reader.problems.append(f"{name}: {problem}")
+    if PADDING in pieces:
+        reader.problems.append(f"{name}: a piece {PADDING!r} of its own is not supported")
     ties = [options.get(f"tied-embeddings{which}") is True for which in ("-all", "-src", "")]
     width, heads, inner = size("dim-emb"), size("transformer-heads"), size("transformer-dim-ffn")
     own_inner = size("transformer-decoder-dim-ffn") if options.get("transformer-decoder-dim-ffn") else inner
     layers = [size(f"{side}-depth", most=MAX_LAYERS) for side in ("enc", "dec")]
     if width % (heads or 1):
         reader.wrong(OPTIONS, "transformer-heads", f"must divide dim-emb, {width}", heads)
-    if not {"</s>", "<unk>"} <= pieces.keys():
-        reader.problems.append("the vocabulary lacks </s> or <unk>")
     if reader.problems:
         raise PretrainedError(path, reader.problems)
     network = Network(
@@ -156,12 +161,12 @@ def _config(path: Path, options: dict[str, Any], pieces: Mapping[str, int]) -> M
         shares_vocabulary=ties[0] or ties[1],
         pad_id=sizes[1],
         start_id=sizes[1],
-        end_id=pieces["</s>"],
-        forbidden=(pieces["<unk>"],),
+        end_id=pieces[END],
+        forbidden=(pieces[UNKNOWN],),
         source_lang="",
         target_lang="",
         separate_vocabularies=False,
-        pieces={"pad": "<pad>", "unk": "<unk>", "eos": "</s>"},
+        pieces={"pad": PADDING, "unk": UNKNOWN, "eos": END},
     )
 
 

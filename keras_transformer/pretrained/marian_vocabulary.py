@@ -1,7 +1,7 @@
 """The tokenizer of a MarianMT directory: two SentencePiece models, and vocabularies that decide the ids."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +73,7 @@ def make_vocabularies(
     problems: list[str] = []
     sizes = [config.source_vocabulary, config.target_vocabulary]
     for name, (side, size) in dict(zip(names, zip(sides, sizes, strict=True), strict=True)).items():
-        problems += [f"{name}: {problem}" for problem in _wrong(side, size, config)]
+        problems += [f"{name}: {problem}" for problem in wrong(side, size, config.pieces.values())]
     source, target = sides
     for piece, number in (("pad", config.pad_id), ("eos", config.end_id)):
         if not problems and target[config.pieces[piece]] != number:
@@ -97,8 +97,8 @@ def make_vocabularies(
     return Vocabularies(*ordered, tuple(sorted(forbidden)), tokenizer)
 
 
-def _wrong(pieces: Mapping[str, Any], size: int, config: MarianConfig) -> list[str]:
-    """Return the problems of a vocabulary."""
+def wrong(pieces: Mapping[str, Any], size: int, special: Iterable[str]) -> list[str]:
+    """Return the problems of a vocabulary, which must have this size and these special pieces."""
     ids = [*pieces.values()]
     if not all(type(number) is int for number in ids):
         return ["every id must be a whole number"]
@@ -111,7 +111,7 @@ def _wrong(pieces: Mapping[str, Any], size: int, config: MarianConfig) -> list[s
     outside = set(range(len(ids))) - set(ids)
     if outside:
         problems.append(f"the ids must be 0 to {len(ids) - 1}; {min(outside)} is missing")
-    lacking = [piece for piece in config.pieces.values() if piece not in pieces]
+    lacking = [piece for piece in special if piece not in pieces]
     if lacking:
         problems.append(f"it lacks {', '.join(map(repr, lacking))}")
     return problems

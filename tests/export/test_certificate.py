@@ -1,6 +1,7 @@
 """Every format of a version says the same, and whoever says something else is found."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ from export.verify import certificate
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.graphs.int8 import Int8
 from keras_transformer.models.network import Network
+from tests.support.commands import failed
 from tests.support.versions.damages import golden, summed_again, written
 from tests.support.versions.small_model import PAIRS, exported, small_model
 
@@ -156,6 +158,14 @@ def test_the_lightest_runtime_that_is_installed_translates(
     assert str(lightest(version)) == "saved_model float32"
     monkeypatch.setitem(sys.modules, "tensorflow_text", None)
     assert str(lightest(version)) == "onnx/scheduler float32"  # whose error says what to install
+
+
+def test_a_beam_names_the_missing_library_and_no_format_that_the_version_has(
+    everything: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    told = failed(capsys, "translate", everything, "--input", os.devnull, "--beam", "4")
+    assert told.startswith("onnx/scheduler float32 needs onnxruntime, not installed in this environment")
 
 
 def test_translate_takes_the_scheduler_and_needs_no_tensorflow(full: Path, model: TranslationModel) -> None:

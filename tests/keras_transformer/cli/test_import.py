@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from keras_transformer import TranslationModel
 from keras_transformer.cli import main
+from tests.support import marian_npz
+from tests.support.marian_kinds import sentences
 
 GOLDEN = Path(__file__).parents[1] / "pretrained" / "golden"
 
@@ -39,6 +42,19 @@ def test_the_run_translates_as_transformers_does(
     capsys.readouterr()
     assert main(["translate", str(run), "--input", str(tmp_path / "texts")]) == 0
     assert capsys.readouterr().out.splitlines() == [*texts.values()]
+
+
+def test_a_directory_of_marian_itself_becomes_a_run_that_translates_as_from_pretrained_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    marian_npz.make(tmp_path / "marian", seed=2)
+    (text,) = sentences(1, 11)
+    expected = TranslationModel.from_pretrained(tmp_path / "marian").hypotheses([text], alignment=False)
+    (tmp_path / "texts").write_text(f"{text}\n", encoding="utf-8")
+    assert main(["import", str(tmp_path / "marian"), "--run", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert main(["translate", str(tmp_path / "run"), "--input", str(tmp_path / "texts")]) == 0
+    assert capsys.readouterr().out == f"{expected[0][0].text}\n"
 
 
 def test_info_tells_that_it_was_imported_and_its_languages(

@@ -199,9 +199,13 @@ def test_a_directory_that_cannot_be_imported_is_refused_before_keras_is_loaded(
     marian = ROOT / "tests" / "keras_transformer" / "pretrained" / "golden" / "relu"
     assert "models cannot be imported" in refused(capsys, "import", "models", "--run", "new")
     assert "run exists and is never overwritten" in refused(capsys, "import", marian, "--run", "run")
-    monkeypatch.setitem(sys.modules, "safetensors", None)
+    (here / "marian").mkdir()
+    (here / "marian" / "model.npz").write_bytes(b"PK")
+    assert "no model of Marian" in refused(capsys, "import", "marian", "--run", "new")
+    for library in ("safetensors", "yaml"):
+        monkeypatch.setitem(sys.modules, library, None)
     told = refused(capsys, "import", marian, "--run", "new")
-    assert told.startswith("importing a model needs safetensors, not installed in this environment: ")
+    assert told.startswith("importing a model needs safetensors and yaml, not installed in this environment")
     assert not (here / "new").exists()
 
 

@@ -87,6 +87,18 @@ def test_missing_surplus_and_misshapen_tensors_are_told_at_once(tmp_path: Path) 
     ]  # fmt: skip
 
 
+def test_a_vocabulary_of_another_size_is_told_with_the_numbers_that_the_files_have(tmp_path: Path) -> None:
+    size = len(marian_npz.make(tmp_path / "marian")["Wemb"])
+    with (tmp_path / "marian" / "vocab.yml").open("a", encoding="utf-8") as file:
+        file.write(f"another: {size + 1}\n")
+    with pytest.raises(PretrainedError) as refused:
+        TranslationModel.from_pretrained(tmp_path / "marian")
+    assert refused.value.problems == [
+        f"vocab.yml: it has {size + 1:,} pieces; the configuration has {size:,}",
+        f"vocab.yml: the ids must be 0 to {size}; {size} is missing",
+    ]
+
+
 class Executed:
     def __reduce__(self) -> tuple[Any, ...]:
         return (Path("executed").touch, ())
@@ -139,7 +151,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "vocabulary of a list": (lambda path: (path.parent / "vocab.yml").write_text("- 1"), "piece: id"),
     "vocabulary without an end": (
         lambda path: (path.parent / "vocab.yml").write_text('"<unk>": 0'),
-        "lacks </s> or <unk>",
+        "lacks '</s>'",
     ),
 }
 
