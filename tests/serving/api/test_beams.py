@@ -255,16 +255,17 @@ def test_a_server_with_one_row_takes_prefixes_and_guards(version: Version) -> No
 
 
 def test_a_prefix_with_what_no_answer_can_contain_is_refused_with_the_remedy(version: Version) -> None:
-    whole = of(version, "float32")
-    pieces = whole.tokenizer.pieces_target(range(whole.tokenizer.target_size))
+    tokenizer = version.tokenizer
+    pieces = tokenizer.pieces_target(range(tokenizer.target_size))
     named = [f"none {place}" if piece.startswith("<0x") else piece for place, piece in enumerate(pieces)]
-    imported = Tokenizer([whole.tokenizer.target_model], vocabularies=[named])
-    (said, *_) = whole.tokenizer.encode_prefix("The tea")
+    imported = Tokenizer([tokenizer.target_model], vocabularies=[named])
+    network = replace(version.manifest.network, forbidden=(tokenizer.encode_prefix("The tea")[0],))
+    guarded = replace(version, manifest=replace(version.manifest, network=network))
 
     async def scenario() -> None:
-        served = replace(whole, tokenizer=imported)
-        for model, prefix in ((served, "🙂 The tea"), (replace(served, forbidden=(said,)), "The tea")):
-            async with stub(replace(model, engine=of(version, "float32").engine)) as service:
+        unknown = replace(of(version, "float32"), tokenizer=imported)
+        for served, prefix in ((unknown, "🙂 The tea"), (of(guarded, "float32"), "The tea")):
+            async with stub(served) as service:
                 for beam in (1, 4):
                     call = service.Translate(ask(TEXTS[0], beam=beam, prefix=prefix))
                     why = await refused_for(call, "options.prefix")
