@@ -98,8 +98,8 @@ def hypotheses(
         For each text a list of up to `beam` answers.
 
     Raises:
-        ValueError: If the number of prefixes is not that of the texts, an option is out of range, the model
-            has no tokenizer, or a target language is missing.
+        ValueError: If the number of prefixes is not that of the texts, no answer can begin with a prefix, an
+            option is out of range, the model has no tokenizer, or a target language is missing.
         TypeError: If the texts are not a list of texts.
     """
     tokenizer = _tokenizer(model)
@@ -114,7 +114,7 @@ def hypotheses(
         prefixes = texts_of(prefixes, "prefixes")
         if len(prefixes) != len(texts):
             raise ValueError(f"a prefix for each text is needed; got {len(prefixes)} for {len(texts)} texts.")
-        begins = [ids[:-1] for ids in tokenizer.encode_target(prefixes)]
+        begins = [tokenizer.encode_prefix(prefix, model.network.forbidden) for prefix in prefixes]
     found = _scored(model, rows, search_ids(model, rows, search, max_tokens, begins), search)
     pairs = [(row, answer.ids) for row, answers in zip(rows, found, strict=True) for answer in answers]
     cross = model.derived.get(Scorer).cross_attention(pairs, tokenizer.bos_id) if alignment else []

@@ -238,6 +238,27 @@ class Tokenizer:
         """
         return _encode(self._target, self.eos_id, texts, max_tokens, dropout, seed)
 
+    def encode_prefix(self, text: str, forbidden: Iterable[int] = ()) -> list[int]:
+        """Encode the beginning of a target text, with which an answer is made to begin.
+
+        Args:
+            text: The beginning of the text.
+            forbidden: Ids that no answer contains.
+
+        Returns:
+            The ids of the text, without an end id.
+
+        Raises:
+            ValueError: If no answer can begin so, because it would have an unknown or a forbidden id.
+        """
+        (ids,) = self._target.encode([text])
+        if not {self._target.unknown_id, *self._target.special_ids(), *forbidden}.isdisjoint(ids):
+            raise ValueError(
+                f"no answer can begin with {text!r:.60}: it has characters that the vocabulary of the target "
+                "lacks, or tokens that the model never says. Leave them out."
+            )
+        return ids
+
     def decode_source(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
         """Decode rows of source ids.
 

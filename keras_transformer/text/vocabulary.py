@@ -39,6 +39,11 @@ class Pieces:
             raise ValueError(f"these {len(model)} bytes are not a SentencePiece model ({error})") from error
         self.size = self.processor.vocab_size()
 
+    @property
+    def unknown_id(self) -> int:
+        """Id of all text that has no other."""
+        return int(self.processor.unk_id())
+
     def special_ids(self) -> tuple[int, int, int]:
         """Return the ids of padding, start and end.
 
@@ -87,6 +92,7 @@ class VocabularyPieces(Pieces):
     """
 
     _cuts_into = str
+    unknown_id = UNKNOWN_ID
 
     def __init__(self, model: bytes, vocabulary: Sequence[str]) -> None:
         super().__init__(model)

@@ -120,9 +120,13 @@ class Job:
         return Partial(decoded, complete=True)
 
     def alternatives(self, result: Partial, count: int) -> list[tuple[Partial, list[float]]]:
-        """Return up to `count` further complete results with their log-probabilities, the best first."""
+        """Return up to `count` further complete results with their log-probabilities, the best first.
+
+        Combinations that the limit makes equal are one result.
+        """
         found = []
-        for answers in n_best(self.requests[: len(result.tokens)], count + 1)[1:]:
+        seen = [result.tokens]
+        for answers in n_best(self.requests[: len(result.tokens)], count + 1):
             tokens: list[list[int]] = []
             log_probs: list[float] = []
             left = self._max_tokens
@@ -130,7 +134,9 @@ class Job:
                 tokens.append(answer.ids[:left])
                 log_probs += answer.log_probs[:left]
                 left -= len(tokens[-1])
-            found.append((Partial(tokens, complete=True), log_probs))
+            if tokens not in seen:
+                seen.append(tokens)
+                found.append((Partial(tokens, complete=True), log_probs))
         return found
 
     def text(self, result: Partial) -> str:

@@ -27,7 +27,7 @@ def search_of(options: wire.Options, model: ServedVersion, parts: int) -> dict[s
     """
     beam = options.beam or options.alternatives + 1
     max_beam = model.engine.max_beam
-    if max_beam == 1 and (beam > 1 or options.prefix or options.no_repeat_ngram):
+    if not model.engine.has_candidates and (beam > 1 or options.prefix or options.no_repeat_ngram):
         field = next(name for name in NEEDS_CANDIDATES if getattr(options, name) > NEEDS_CANDIDATES[name])
         raise InvalidError(
             f"options.{field}",
@@ -53,24 +53,29 @@ def search_of(options: wire.Options, model: ServedVersion, parts: int) -> dict[s
     return {
         "beam": beam,
         "length_penalty": penalty,
-        "prefix": _prefix(options.prefix, model, parts) if options.prefix else (),
+        "prefix": _prefix(options, model, parts) if options.prefix else (),
         "no_repeat_ngram": options.no_repeat_ngram,
     }
 
 
-def _prefix(text: str, model: ServedVersion, parts: int) -> list[int]:
+def _prefix(options: wire.Options, model: ServedVersion, parts: int) -> list[int]:
     if parts != 1:
         raise InvalidError(
             "options.prefix",
             f"options.prefix needs a text of one part; this one has {parts}. Send its sentences one by one.",
         )
-    (ids,) = model.tokenizer.encode_target([text])
-    if len(ids) > model.longest:
+    try:
+        ids = model.tokenizer.encode_prefix(options.prefix, model.forbidden)
+    except ValueError as error:
+        raise InvalidError("options.prefix", f"options.prefix: {error}") from error
+    longest = min(options.max_output_tokens or model.longest_answer, model.longest_answer)
+    if len(ids) > longest:
         raise InvalidError(
             "options.prefix",
-            f"options.prefix has {len(ids) - 1:,} tokens; the limit is {model.longest - 1:,}. Shorten it.",
+            f"options.prefix has {len(ids):,} tokens; an answer has at most {longest:,}. Shorten it"
+            f"{', or raise options.max_output_tokens' if longest < model.longest_answer else ''}.",
         )
-    return ids[:-1]
+    return ids
 
 
 def n_best(requests: Sequence[Request], count: int) -> list[tuple[Answer, ...]]:

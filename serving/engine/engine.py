@@ -111,9 +111,13 @@ class Engine:
 
     @property
     def max_beam(self) -> int:
-        """Largest width of a request's beam; 1 if the backend decodes greedily."""
-        backend = self._batch.backend
-        return min(MAX_BEAM, backend.slots) if backend.has_candidates else 1
+        """Largest width of a request's beam, if the backend has candidates."""
+        return min(MAX_BEAM, self.slots)
+
+    @property
+    def has_candidates(self) -> bool:
+        """Whether the backend returns candidates; otherwise it decodes greedily, and without prefixes."""
+        return self._batch.backend.has_candidates
 
     def submit(self, *requests: Request) -> None:
         """Add requests to the queue: all, or none. `on_end` is called once for each request that was added.
@@ -125,16 +129,20 @@ class Engine:
         with self._changed:
             if self._stopping is not None or not self._thread.is_alive():
                 raise EngineStoppedError("the engine takes no more requests")
+            rows = 0
             for index, request in enumerate(requests):
                 expected = min(len(request.source), request.max_tokens)
-                self.check_room(request.priority, request.deadline, expected, index)
+                self.check_room(request.priority, request.deadline, expected, index, rows)
+                rows += request.beam
             self._queue.put(*requests)
             now = self._clock()
             for request in requests:
                 request.submitted_at = now
             self._changed.notify()
 
-    def check_room(self, priority: int, deadline: float | None, tokens: int = 1, others: int = 0) -> int:
+    def check_room(
+        self, priority: int, deadline: float | None, tokens: int = 1, others: int = 0, rows: int = 0
+    ) -> int:
         """Refuse early what `submit` would refuse, before work is spent on a request.
 
         Args:
@@ -142,6 +150,7 @@ class Engine:
             deadline: Deadline of the request, by the engine's clock.
             tokens: Expected length of its answer.
             others: Number of requests before it in the same call of `submit`.
+            rows: Number of rows of these requests.
 
         Returns:
             The number of waiting requests.
@@ -151,12 +160,12 @@ class Engine:
         """
         waiting = len(self._queue.waiting)
         if waiting + others >= self.max_waiting:
-            raise self._queue.overflow(self._latency.wait(self._queue.ahead_of(priority) + others))
-        # fewer requests are not a queue: they only wait to be encoded together
-        if deadline is not None and waiting >= self._together:
+            raise self._queue.overflow(self._latency.wait(self._queue.ahead_of(priority) + rows))
+        if deadline is not None and waiting:
             ahead = self._queue.ahead_of(priority)
-            wait = self._latency.wait(ahead + others)
+            wait = self._latency.wait(ahead + rows)
             left = deadline - self._clock()
+            # fewer rows are not a queue: they only wait to be encoded together
             if ahead >= self._together and not self._latency.in_time(wait, left, tokens):
                 message = (
                     f"{waiting:,} requests are waiting, too many for the deadline. Repeat the request later."

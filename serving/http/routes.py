@@ -100,11 +100,8 @@ class Routes:
             options = self._options(parsed)
             if not parsed.several:
                 message = wire.TranslateRequest(text=parsed.text, options=options)
-                return _json(
-                    serializers.translated(
-                        (await self._server.service.translate(message, context)).translation
-                    )
-                )
+                answer = await self._server.service.translate(message, context)
+                return _json(serializers.translated(answer.translation, options))
             context.method = "BatchTranslate"
             batch = wire.BatchTranslateRequest(texts=parsed.texts, options=options)
             found = await self._server.service.batch_translate(batch, context)
@@ -118,13 +115,14 @@ class Routes:
         try:
             async with self._call(request, "StreamTranslate") as context:
                 parsed = await parse(content, request.content_type, self._server.limits)
-                message = wire.StreamTranslateRequest(text=parsed.text, options=self._options(parsed))
+                options = self._options(parsed)
+                message = wire.StreamTranslateRequest(text=parsed.text, options=options)
                 async with aclosing(self._server.service.stream_translate(message, context)) as answers:
                     async for each in answers:
                         if each.text:
                             await events.send("piece", {"text": each.text})
                         if each.HasField("translation"):
-                            await events.send("done", serializers.done(each.translation))
+                            await events.send("done", serializers.done(each.translation, options))
         except RefusedError as error:
             if not events.begun:
                 raise
@@ -136,9 +134,10 @@ class Routes:
         content = await read_body(request, (JSON,), self._server.intake)
         async with self._call(request, "Attend") as context:
             parsed = await parse(content, request.content_type, self._server.limits)
-            message = wire.AttendRequest(text=parsed.text, options=self._options(parsed))
+            options = self._options(parsed)
+            message = wire.AttendRequest(text=parsed.text, options=options)
             found = await self._server.service.attend(message, context)
-            text = await asyncio.to_thread(serializers.attended, found)
+            text = await asyncio.to_thread(serializers.attended, found, options)
             return web.Response(text=text, content_type=JSON)
 
     @asynccontextmanager

@@ -26,10 +26,10 @@ def several(found: Sequence[wire.Translation], options: wire.Options) -> dict[st
     return content
 
 
-def translated(found: wire.Translation) -> dict[str, Any]:
+def translated(found: wire.Translation, options: wire.Options) -> dict[str, Any]:
     """Return the JSON of one translation."""
     content = {"translatedText": found.text, "model": found.model, "version": found.version}
-    if found.alternatives:
+    if options.alternatives:
         content["alternatives"] = _alternatives(found)
     return content
 
@@ -38,17 +38,17 @@ def _alternatives(found: wire.Translation) -> list[str]:
     return [each.text for each in found.alternatives]
 
 
-def done(found: wire.Translation) -> dict[str, Any]:
+def done(found: wire.Translation, options: wire.Options) -> dict[str, Any]:
     """Return the JSON of the last event of a stream."""
-    return {**translated(found), "finishReason": FINISH_REASONS[found.finish_reason]}
+    return {**translated(found, options), "finishReason": FINISH_REASONS[found.finish_reason]}
 
 
-def attended(found: wire.AttendResponse) -> str:
+def attended(found: wire.AttendResponse, options: wire.Options) -> str:
     """Return the JSON of all attention weights, with six digits.
 
     It may have megabytes, so it must not run in the event loop.
     """
-    head = json.dumps(translated(found.translation), ensure_ascii=False)
+    head = json.dumps(translated(found.translation, options), ensure_ascii=False)
     return f'{head[:-1]}, "parts": [{", ".join(map(_part, found.parts))}]}}'
 
 

@@ -69,6 +69,7 @@ class ServedVersion:
         corpus: Training corpus, if it is known.
         examples: Example sentences.
         limit: Length limit of the answer to a part; `longest` applies as well.
+        forbidden: Ids that no answer contains.
         users: Requests that use the version.
     """
 
@@ -83,7 +84,13 @@ class ServedVersion:
     corpus: str = ""
     examples: tuple[str, ...] = ()
     limit: AnswerLimit = ANSWER_LIMIT
+    forbidden: tuple[int, ...] = ()
     users: Users = field(default_factory=Users)
+
+    @property
+    def longest_answer(self) -> int:
+        """Largest number of tokens of an answer to any part."""
+        return min(self.limit(self.longest), self.longest)
 
     def requests(
         self,
@@ -100,11 +107,14 @@ class ServedVersion:
             max_tokens: Largest number of tokens of an answer; 0 for the model's own limit.
             priority: Priority; higher first.
             deadline: Time after which no work is done.
-            search: Other fields of Request; by default the search is greedy.
+            search: Other fields of Request; by default the search is greedy. An answer may be longer by its
+                prefix.
         """
         requests = []
+        begun = len(search.get("prefix", ()))
+        most = min(max_tokens or self.longest, self.longest_answer if begun else self.longest)
         for source in self.tokenizer.encode_source(texts, self.longest):
-            limit = min(self.limit(len(source)), self.longest, max_tokens or self.longest)
+            limit = min(self.limit(len(source)) + begun, most)
             end = End.STOP if source == [self.tokenizer.eos_id] else None
             requests.append(Request(source, limit, priority, deadline, end=end, **search))
         return requests
@@ -134,7 +144,7 @@ def load_model(name: str, number: int, version: Version, settings: EngineSetting
     limits = manifest.limits
     model = ServedVersion(
         name, number, tokenizer, lengths, limits.source_tokens, settings.precision, engine, attention,
-        corpus, examples, limits.answer,
+        corpus, examples, limits.answer, manifest.network.forbidden,
     )  # fmt: skip
     _warm(model, backend, version.golden[:WARMING])
     return model

@@ -387,6 +387,15 @@ def test_an_answer_begins_as_it_is_told_and_ends_at_max_tokens(
     assert str(told.value) == "a prefix for each text is needed; got 1 for 4 texts."
 
 
+def test_a_prefix_that_no_answer_can_have_is_refused_with_what_it_is(tokenizer: Tokenizer) -> None:
+    never = tokenizer.encode_target(["The"])[0][0]
+    model = TranslationModel(
+        Network(1, 1, 16, 24, 2, forbidden=(never,)), tokenizer.source_size, tokenizer=tokenizer
+    )
+    with pytest.raises(ValueError, match=r"no answer can begin with 'The tea': .*Leave them out\."):
+        model.hypotheses(["Bonjour."], prefixes=["The tea"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -148,6 +148,16 @@ def test_any_ids_decode_to_valid_text(separate, ids):
     separate.decode_target([ids])[0].encode("utf-8")
 
 
+def test_a_prefix_is_text_that_the_vocabulary_has_in_full(tokenizer):
+    assert tokenizer.encode_prefix("🙂 Das") == tokenizer.encode_target(["🙂 Das"])[0][:-1]
+    names = tokenizer.pieces_target(range(tokenizer.target_size))
+    names = [f"none {place}" if name.startswith("<0x") else name for place, name in enumerate(names)]
+    imported = Tokenizer([tokenizer.target_model], vocabularies=[names])
+    assert imported.encode_prefix("I am") == tokenizer.encode_prefix("I am")
+    with pytest.raises(ValueError, match=r"no answer can begin with '🙂 I am': .*lacks"):
+        imported.encode_prefix("🙂 I am")
+
+
 # Training
 
 

@@ -2,15 +2,19 @@
 
 import asyncio
 import random
+import time
+from dataclasses import replace
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import pytest
 from grpc import StatusCode
 
 from export.artifact.manifest import Version, open_version
-from keras_transformer import TranslationModel
+from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.inference.answer import Answer
+from keras_transformer.inference.backend import StepResult
 from keras_transformer.inference.request import Request
 from serving import AsyncClient
 from serving.api.search import n_best
@@ -18,7 +22,7 @@ from serving.registry.served_version import EngineSettings, ServedVersion, load_
 from serving.v1 import translation_pb2 as wire
 from tests.support.counts import counts
 from tests.support.serving.calls import ask, refused, refused_for
-from tests.support.serving.echo import echo, listening, run, stub
+from tests.support.serving.echo import echo, listening, run, stub, until
 from tests.support.serving.http_site import both, told
 from tests.support.versions.small_model import PAIRS, small_model
 
@@ -121,12 +125,18 @@ def test_a_text_of_several_parts_has_the_best_combinations_of_their_answers(serv
                 for one in (first, *first.alternatives)
                 for two in (second, *second.alternatives)
             }
-            found = [each.text for each in both_parts.alternatives]
-            assert len(found) == 2
-            assert {*found} <= combined
+            others = [each.text for each in both_parts.alternatives]
+            assert len(others) == 2
+            assert {*others} <= combined
             short = await service.Translate(ask(TWO, alternatives=2, max_output_tokens=3))
             for each in (short.translation, *short.translation.alternatives):
                 assert each.finish_reason == wire.FINISH_REASON_LENGTH
+            for most in range(1, 12):  # combinations that differ after the limit are one
+                answer = (
+                    await service.Translate(ask(TWO, alternatives=7, scores=True, max_output_tokens=most))
+                ).translation
+                found = [[token.id for token in each.tokens] for each in (answer, *answer.alternatives)]
+                assert len(found) == len({*map(tuple, found)})
 
     run(scenario)
 
@@ -233,13 +243,85 @@ def test_a_server_with_few_rows_takes_beams_up_to_these(version: Version) -> Non
     run(scenario)
 
 
-def test_a_beam_whose_deadline_passes_ends_and_leaves_its_rows(served: ServedVersion) -> None:
+def test_a_server_with_one_row_takes_prefixes_and_guards(version: Version) -> None:
+    async def scenario() -> None:
+        async with stub(of(version, "float32", slots=1)) as service:
+            answer = await service.Translate(ask(TEXTS[0], prefix="The tea is", no_repeat_ngram=2))
+            assert answer.translation.text.startswith("The tea is")
+            why = await refused_for(service.Translate(ask(TEXTS[0], beam=2)), "options.beam")
+            assert why == "options.beam must be at most 1; got 2"
+
+    run(scenario)
+
+
+def test_a_prefix_with_what_no_answer_can_contain_is_refused_with_the_remedy(version: Version) -> None:
+    tokenizer = version.tokenizer
+    pieces = tokenizer.pieces_target(range(tokenizer.target_size))
+    named = [f"none {place}" if piece.startswith("<0x") else piece for place, piece in enumerate(pieces)]
+    imported = Tokenizer([tokenizer.target_model], vocabularies=[named])
+    network = replace(version.manifest.network, forbidden=(tokenizer.encode_prefix("The tea")[0],))
+    guarded = replace(version, manifest=replace(version.manifest, network=network))
+
+    async def scenario() -> None:
+        unknown = replace(of(version, "float32"), tokenizer=imported)
+        for served, prefix in ((unknown, "🙂 The tea"), (of(guarded, "float32"), "The tea")):
+            async with stub(served) as service:
+                for beam in (1, 4):
+                    call = service.Translate(ask(TEXTS[0], beam=beam, prefix=prefix))
+                    why = await refused_for(call, "options.prefix")
+                    assert why.startswith(f"options.prefix: no answer can begin with {prefix!r}")
+                    assert why.endswith("Leave them out.")
+
+    run(scenario)
+
+
+def test_a_prefix_is_whole_however_short_the_source_is_or_refused(served: ServedVersion) -> None:
+    prefix = " ".join(["The tea is"] * 9)
+    tokens = len(served.tokenizer.encode_prefix(prefix))
+    (request,) = served.requests(["Oui."])
+    assert request.max_tokens < tokens < served.longest
+
     async def scenario() -> None:
         async with stub(served) as service:
-            long = " ".join(TEXTS)[:400].replace(".", ",")
-            await refused(service.Translate(ask(long, beam=8), timeout=0.0005), StatusCode.DEADLINE_EXCEEDED)
+            for beam in (1, 4):
+                answer = await service.Translate(ask("Oui.", beam=beam, prefix=prefix))
+                assert answer.translation.text.startswith(prefix)
+                begun = ask("Oui.", beam=beam, prefix=prefix, max_output_tokens=tokens)
+                assert (await service.Translate(begun)).translation.text == prefix
+                cut = ask("Oui.", beam=beam, prefix=prefix, max_output_tokens=tokens - 1)
+                assert await refused_for(service.Translate(cut), "options.prefix") == (
+                    f"options.prefix has {tokens} tokens; an answer has at most {tokens - 1}. Shorten it, or "
+                    "raise options.max_output_tokens."
+                )
+            long = ask("Oui.", prefix=" ".join([prefix] * 60))
+            assert "Shorten it." in await refused_for(service.Translate(long), "options.prefix")
+
+    run(scenario)
+
+
+def test_a_beam_whose_deadline_passes_ends_and_leaves_its_rows(
+    served: ServedVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, backend = served.engine, served.engine._batch.backend
+    step, allowed = backend.step, Semaphore(0)
+
+    def held() -> StepResult:
+        assert allowed.acquire(timeout=20)
+        return step()
+
+    monkeypatch.setattr(backend, "step", held)
+
+    async def scenario() -> None:
+        async with stub(served) as service:
+            call = asyncio.ensure_future(service.Translate(ask(TEXTS[0], beam=8), timeout=15))
+            await until(lambda: engine.running == 1)
+            monkeypatch.setattr(engine, "_clock", lambda: time.monotonic() + 30)  # the deadline passes
+            allowed.release()
+            await refused(call, StatusCode.DEADLINE_EXCEEDED)
+            assert (engine.running, engine._batch.free) == (0, engine.slots)
+            monkeypatch.setattr(engine, "_clock", time.monotonic)
+            allowed.release(100)
             assert (await service.Translate(ask(TEXTS[0], beam=8))).translation.text
-            assert served.engine.running == 0
 
     run(scenario)
 
@@ -266,6 +348,9 @@ def test_http_has_the_same_search_with_alternatives_as_libretranslate_has_them(s
             _, content = await told(http.post("/translate", json={"q": TEXTS[0], "prefix": "The tea is"}))
             assert content["translatedText"].startswith("The tea is")
             assert "alternatives" not in content
+            for text, others in (("", []), ([""], [[]])):
+                _, content = await told(http.post("/translate", json={"q": text, "alternatives": 2}))
+                assert content["alternatives"] == others
             for fields, why in (
                 ({"beam": "x"}, "beam must be a whole number"),
                 ({"alternatives": [3]}, "alternatives must be a whole number"),

@@ -162,6 +162,34 @@ def test_nothing_expired_is_ever_begun() -> None:
     assert [[6, END]] not in runtime.encoded
 
 
+@pytest.mark.parametrize(
+    ("waiting", "together"),
+    [
+        ([8], []),  # one request, but a row of it is free only after eight seconds
+        ([1, 1], [8]),
+    ],
+)
+def test_a_deadline_is_judged_by_the_rows_before_it_not_by_the_requests(
+    waiting: list[int], together: list[int]
+) -> None:
+    told, runtime = Told(), Held(16)
+    engine = Engine(runtime, END, clock=lambda: 0.0)
+    engine._latency.left(seconds=16.0, rows=16, tokens=16)  # a row becomes free every second
+    engine.start()
+    engine.submit(request(told, 5))
+    assert runtime.at_step.acquire(timeout=60)  # the engine stands still: all others wait
+    for beam in waiting:
+        engine.submit(request(told, 6, beam=beam))
+    before = [request(told, 6, beam=beam) for beam in together]
+    with pytest.raises(QueueFullError, match="too many for the deadline"):
+        engine.submit(*before, request(told, 7, deadline=8.0))
+    narrow = [request(told, 6) for _ in together]
+    engine.submit(*narrow, request(told, 7, deadline=sum(waiting) + 6.0))
+    engine.stop(finish=False, timeout=0)
+    runtime.steps_allowed.release()
+    assert engine.stop(finish=False, timeout=60)
+
+
 def test_between_two_steps_so_many_tokens_are_encoded_and_no_more() -> None:
     told, runtime = Told(), Held(8)
     engine = Engine(runtime, END, prefill_tokens=7).start()
