@@ -67,7 +67,7 @@ test: .venv/installed examples/node_modules/installed  ## the tests
 test-fast: export OMP_NUM_THREADS = 1
 test-fast: export TF_NUM_INTRAOP_THREADS = 1
 test-fast: .venv/installed  ## the tests without processes, training, exports and browser: two minutes
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow and not soak and not image'
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow and not soak and not image and not parity'
 
 soak: .venv/installed  ## the tests that take long: every count in full
 	$(BIN)/python -m pytest -m soak

@@ -1,6 +1,7 @@
 """What tests share is in tests/support: no test module is a library of another."""
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -68,3 +69,11 @@ def test_what_was_not_finished_is_made_again(tmp_path: Path) -> None:
     assert list(made_once(tmp_path / "one", lambda folder: (folder / "whole").write_text("")).iterdir()) == [
         tmp_path / "one" / "whole"
     ]
+
+
+def test_the_fast_tests_leave_out_whatever_the_tests_leave_out() -> None:
+    usual = re.search(r"-m '([^']+)'\"", (ROOT / "pyproject.toml").read_text())
+    fast = re.search(r"pytest .* -m '(not slow[^']*)'", (ROOT / "Makefile").read_text())
+    assert usual and fast
+    assert fast[1].split(" and ")[0] == "not slow"
+    assert set(usual[1].split(" and ")) < set(fast[1].split(" and "))
