@@ -41,7 +41,7 @@ def timed(words: tuple[str, str], moment: Moment) -> tuple[str, str]:
 
 
 def together(subject: Subject, deed: Deed) -> bool:
-    """Return whether two persons can do something together: nobody works with himself."""
+    """Return whether subject and deed name different persons: nobody does a thing together with himself."""
     return not any(
         name in deed.thing.french and name in subject.french
         for name in ("Paul", "Marie", "Julie", "Thomas", "père", "professeur", "parents", "amis")

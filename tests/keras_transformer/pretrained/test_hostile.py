@@ -183,7 +183,7 @@ def with_nan(values: dict[str, Any]) -> None:
     values["model.decoder.layers.1.fc2.bias"][3] = np.nan
 
 
-#: How a directory is damaged, and what of the reason is told.
+#: Each kind of damage: the function that does it, and a part of the error message that gives the reason.
 DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "no configuration": (remove("config.json"), "config.json is missing"),
     "a configuration that is no JSON": (write("config.json", b"{'a': 1}"), "config.json is no JSON"),
