@@ -2,6 +2,7 @@
 
 import inspect
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -44,6 +45,13 @@ def check_epsilon(epsilon: Any) -> None:
         raise ValueError(f"epsilon must be above 0, such as 1e-5; got {epsilon!r}.")
 
 
+def check_scale(**scales: Any) -> None:
+    """Raise ValueError for a scale that is neither None nor a finite number above 0."""
+    for name, scale in scales.items():
+        if scale is not None and not (_is_number(scale) and 0 < scale < float("inf")):
+            raise ValueError(f"{name} must be a finite number above 0; got {scale!r}.")
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
@@ -61,10 +69,17 @@ def arguments_of(layer: Any, kind: type) -> dict[str, Any]:
     return {name: getattr(layer, name) for name in parameters if hasattr(layer, name)}
 
 
-def serialized(layer: Any, kind: type) -> dict[str, Any]:
-    """Return what `arguments_of` does as a configuration has it."""
-    arguments = arguments_of(layer, kind)
-    config = {name: keras.saving.serialize_keras_object(value) for name, value in arguments.items()}
+def serialized(layer: Any, kind: type, later: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what `arguments_of` does as a configuration has it.
+
+    Arguments in `later` are left out where they have their default: earlier releases do not know them.
+    """
+    parameters = inspect.signature(kind.__init__).parameters  # type: ignore[misc]
+    config = {
+        name: keras.saving.serialize_keras_object(value)
+        for name, value in arguments_of(layer, kind).items()
+        if name not in later or value != parameters[name].default
+    }
     if "activation" in config:
         config["activation"] = keras.activations.serialize(layer.activation)
     return config

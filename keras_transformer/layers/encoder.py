@@ -6,6 +6,7 @@ B batch, T length, D width, H heads.
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_transformer.layers.attention.masks import both
 from keras_transformer.layers.block import TransformerBlock
@@ -29,6 +30,10 @@ class TransformerEncoderBlock(TransformerBlock):
         norm_first: Pre-norm if True, post-norm as in the original paper if False.
         epsilon: Epsilon of the layer normalizations.
         seed: Seed of all dropouts.
+        normalization: Kind of the normalizations, "layer" or "rms".
+        gated: Whether the feed-forward network is a GatedFeedForward.
+        use_bias: Whether attention and feed-forward network have biases.
+        attention_options: More arguments of the attention layers, such as num_key_value_heads or rotary.
         **kwargs: Arguments of keras.layers.Layer.
 
     Raises:
@@ -51,6 +56,7 @@ class TransformerEncoderBlock(TransformerBlock):
         return_attention_scores: bool = False,
         mask: Tensor | None = None,
         inputs_mask: Tensor | None = None,
+        attention_bias: Tensor | None = None,
     ) -> Any:
         """Encode a sequence.
 
@@ -63,6 +69,7 @@ class TransformerEncoderBlock(TransformerBlock):
             return_attention_scores: Whether to return the attention weights too.
             mask: Padding mask (B, T), True for real positions.
             inputs_mask: Padding mask (B, T), as `mask`.
+            attention_bias: Values that are added to the scores (B, H, T, T), or broadcast to them.
 
         Returns:
             The output (B, T, D); with return_attention_scores a pair of it and the weights (B, H, T, T).
@@ -71,6 +78,7 @@ class TransformerEncoderBlock(TransformerBlock):
             self._enter(inputs, self.self_attention_norm),
             attention_mask=attention_mask,
             mask=both(mask, inputs_mask),
+            attention_bias=attention_bias,
             return_attention_scores=True,
         )
         output = self._feed(self._leave(inputs, attended, self.self_attention_norm))
@@ -96,6 +104,11 @@ class TransformerEncoder(TransformerStack):
         norm_first: Pre-norm if True, post-norm as in the original paper if False.
         epsilon: Epsilon of the layer normalizations.
         seed: Seed of all dropouts.
+        relative_bias: Arguments of a RelativeBias that all blocks share, {} for its defaults; None for none.
+        normalization: Kind of the normalizations, "layer" or "rms".
+        gated: Whether the feed-forward network is a GatedFeedForward.
+        use_bias: Whether attention and feed-forward network have biases.
+        attention_options: More arguments of the attention layers, such as num_key_value_heads or rotary.
         **kwargs: Arguments of keras.layers.Layer.
 
     Raises:
@@ -139,10 +152,16 @@ class TransformerEncoder(TransformerStack):
             The output (B, T, D); with return_attention_scores a pair of it and a list of each block's weights
             (B, H, T, T).
         """
-        padding = both(mask, inputs_mask)
+        padding, bias = both(mask, inputs_mask), self._bias(ops.shape(inputs)[1])
         x, scores = inputs, []
         for block in self.blocks:
-            x, weights = block(x, attention_mask=attention_mask, mask=padding, return_attention_scores=True)
+            x, weights = block(
+                x,
+                attention_mask=attention_mask,
+                mask=padding,
+                attention_bias=bias,
+                return_attention_scores=True,
+            )
             scores.append(weights)
         output = self._finish(x)
         return (output, scores) if return_attention_scores else output

@@ -3,10 +3,11 @@
 from typing import Any, ClassVar
 
 import keras
+from keras import ops
 
-from keras_transformer.layers.arguments import check_sizes, spawn
+from keras_transformer.layers.arguments import check_sizes, serialized, spawn
+from keras_transformer.layers.attention.relative_bias import RelativeBias
 from keras_transformer.layers.block import TransformerBlock, TransformerSettings
-from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.layers.tensor import Shape, Tensor
 
 
@@ -16,11 +17,17 @@ class TransformerStack(TransformerSettings):
     block_class: ClassVar[type[TransformerBlock]]
 
     def __init__(
-        self, num_layers: int = 6, *, block_settings: dict[str, Any] | None = None, **kwargs: Any
+        self,
+        num_layers: int = 6,
+        *,
+        relative_bias: dict[str, Any] | None = None,
+        block_settings: dict[str, Any] | None = None,
+        **kwargs: Any,
     ) -> None:
         check_sizes(num_layers=num_layers)
         super().__init__(**kwargs)
         self.num_layers = int(num_layers)
+        self.relative_bias = relative_bias
         self.blocks = [
             self.block_class(
                 **{
@@ -34,11 +41,17 @@ class TransformerStack(TransformerSettings):
             )
             for index, seed in enumerate(spawn(self.seed, self.num_layers))
         ]
-        self.norm = (
-            LayerNormalization(epsilon=self.epsilon, name="norm", dtype=self.dtype_policy)
-            if self.norm_first
-            else None
-        )
+        self.norm = self._norm("norm") if self.norm_first else None
+        self.position_bias: RelativeBias | None = None
+        if relative_bias is not None:
+            bidirectional = not (block_settings or {}).get("causal", False)
+            self.position_bias = RelativeBias(
+                self.num_heads,
+                bidirectional=bidirectional,
+                name="position_bias",
+                dtype=self.dtype_policy,
+                **relative_bias,
+            )
 
     def _activation(self) -> Any:
         """Return the activation of one block; a layer is cloned, because blocks share no weights."""
@@ -51,7 +64,16 @@ class TransformerStack(TransformerSettings):
             block.build(inputs_shape, *other_shapes)
         if self.norm is not None:
             self.norm.build(inputs_shape)
+        if self.position_bias is not None:
+            self.position_bias.build()
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: inputs_shape[-1]})
+
+    def _bias(self, length: int | Tensor, queries: Tensor | None = None) -> Tensor | None:
+        """Return the bias of queries at positions (B, T), by default all, and keys at all positions."""
+        if self.position_bias is None:
+            return None
+        keys = ops.arange(length)
+        return self.position_bias(keys[None] if queries is None else queries, keys)
 
     def _finish(self, x: Tensor) -> Tensor:
         return x if self.norm is None else self.norm(x)
@@ -62,4 +84,5 @@ class TransformerStack(TransformerSettings):
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor."""
-        return {**super().get_config(), "num_layers": self.num_layers}
+        own = serialized(self, TransformerStack, later=("relative_bias",))
+        return {**super().get_config(), **own}

@@ -15,6 +15,19 @@ import keras_transformer as kt
 BATCH, LENGTH, SOURCE, WIDTH, MEMORY_WIDTH, VOCABULARY = 2, 5, 4, 8, 6, 11
 BLOCK = {"num_heads": 2, "inner_width": 12}
 STACK = {"num_layers": 2, **BLOCK}
+#: What differs from the defaults in decoder-only models and T5.
+OPTIONS = {
+    "normalization": "rms",
+    "gated": True,
+    "use_bias": False,
+    "relative_bias": {"num_buckets": 4, "max_distance": 8},
+    "attention_options": {
+        "num_key_value_heads": 2,
+        "key_dim": 6,
+        "score_scale": 0.5,
+        "rotary": kt.RotaryPositions(base=100.0, factor=4.0, original_length=32),
+    },
+}
 REAL = np.arange(LENGTH) < np.array([[5], [3]])
 MEMORY_REAL = np.arange(SOURCE) < np.array([[2], [4]])
 
@@ -63,6 +76,7 @@ def cases() -> Iterator[Case]:
         attends=False,
     )
     yield Case("feed_forward", partial(kt.FeedForward, inner_width=12), attends=False)
+    yield Case("gated_feed_forward", partial(kt.GatedFeedForward, inner_width=12), attends=False)
     yield Case(
         "embedding", partial(kt.TokenEmbedding, VOCABULARY, WIDTH), ("ids",), drops=False, attends=False
     )
@@ -77,6 +91,11 @@ def cases() -> Iterator[Case]:
         yield Case(
             f"decoder_{norm}", partial(kt.TransformerDecoder, **STACK, norm_first=first), ("x", "memory")
         )
+    yield Case(
+        "decoder_options",
+        partial(kt.TransformerDecoder, **{**STACK, "num_heads": 4}, **OPTIONS),
+        ("x", "memory"),
+    )
     yield Case("decoder_block_alone", partial(kt.TransformerDecoderBlock, **BLOCK))
     yield Case("decoder_alone", partial(kt.TransformerDecoder, **STACK, causal=False))
 

@@ -45,24 +45,31 @@ def scaled_dot_product_attention(
         raise ValueError(
             f"query and key must have the same width, key and value the same length; got {shown}."
         )
-    weights = attention_weights(query, key, mask)
+    dtype = keras.backend.result_type(query.dtype, float)
+    weights = masked_softmax(attention_scores(query, key), mask, dtype)
     return ops.matmul(weights, value), weights
 
 
-def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Compute the attention weights, (..., T, K), (..., S, K) -> (..., T, S).
+def attention_scores(query: Tensor, key: Tensor, scale: float | None = None) -> Tensor:
+    """Compute scaled products, (..., T, K), (..., S, K) -> (..., T, S), in float32 at least.
 
-    The softmax is computed in float32 at least, whatever the type of the inputs.
+    The scale is 1 / √K unless given.
+    """
+    dtype = keras.backend.result_type(query.dtype, float)
+    scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    # the query is scaled, not the scores: in float16 the unscaled product could overflow
+    query = ops.cast(query, dtype) * ops.cast(scale, dtype)
+    # not matmul with the transposed key: XLA would transpose it at every step of a decoder
+    scores = ops.einsum(_scores_equation(query.shape, key.shape), query, key)
+    return ops.cast(scores, keras.backend.result_type(dtype, "float32"))
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None, dtype: str) -> Tensor:
+    """Compute the attention weights (..., T, S) of scores, with zeros where the mask is False.
 
     Raises:
         ValueError: If the mask is not boolean, or does not fit the weights.
     """
-    dtype = keras.backend.result_type(query.dtype, float)
-    # the query is scaled, not the scores: in float16 the unscaled product could overflow
-    query = ops.cast(query, dtype) * ops.cast(1.0 / math.sqrt(query.shape[-1]), dtype)
-    # not matmul with the transposed key: XLA would transpose it at every step of a decoder
-    scores = ops.einsum(_scores_equation(query.shape, key.shape), query, key)
-    scores = ops.cast(scores, keras.backend.result_type(dtype, "float32"))
     if mask is None:
         return ops.cast(_softmax(scores), dtype)
     mask = boolean(mask)

@@ -1,21 +1,29 @@
 """Base class of the attention layers: heads, and the projections into and out of them.
 
-B batch, T target length, S source length, D width, H heads, K width of a head (D / H unless given).
+B batch, T target length, S source length, D width, H heads, G heads of keys and values (H unless given),
+K width of a head (D / H unless given).
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.layers.arguments import check_flags, check_rates, check_sizes, serialized
-from keras_transformer.layers.attention.dot_product import attention_weights
+from keras_transformer.layers.arguments import check_flags, check_rates, check_scale, check_sizes, serialized
+from keras_transformer.layers.attention.dot_product import attention_scores, masked_softmax
 from keras_transformer.layers.attention.masks import masked_spec
 from keras_transformer.layers.quantization import Quantizable
 from keras_transformer.layers.rematerialization import Rematerializable
 from keras_transformer.layers.tensor import Shape, Tensor
+
+
+class Part(NamedTuple):
+    """One of the results of a fused projection: its number of heads, and their width."""
+
+    heads: int
+    width: int
 
 
 class Attention(Rematerializable, Quantizable):
@@ -36,6 +44,9 @@ class Attention(Rematerializable, Quantizable):
         bias_regularizer: Regularizer of the biases.
         kernel_constraint: Constraint of the kernels.
         bias_constraint: Constraint of the biases.
+        num_key_value_heads: Number of heads of keys and values, G; it divides num_heads. By default
+            num_heads.
+        score_scale: Factor of the scores; by default 1 / √key_dim.
         **kwargs: Arguments of keras.layers.Layer.
     """
 
@@ -54,12 +65,19 @@ class Attention(Rematerializable, Quantizable):
         bias_regularizer: Any = None,
         kernel_constraint: Any = None,
         bias_constraint: Any = None,
+        num_key_value_heads: int | None = None,
+        score_scale: float | None = None,
         **kwargs: Any,
     ) -> None:
-        given = {"key_dim": key_dim, "value_dim": value_dim}
+        given = {"key_dim": key_dim, "value_dim": value_dim, "num_key_value_heads": num_key_value_heads}
         check_sizes(num_heads=num_heads, **{name: size for name, size in given.items() if size is not None})
         check_rates(dropout=dropout)
         check_flags(use_bias=use_bias)
+        check_scale(score_scale=score_scale)
+        if num_heads % (num_key_value_heads or 1):
+            raise ValueError(
+                f"num_key_value_heads must divide num_heads, {num_heads}; got {num_key_value_heads}."
+            )
         super().__init__(**kwargs)
         self.num_heads = int(num_heads)
         self.dropout = dropout
@@ -73,6 +91,9 @@ class Attention(Rematerializable, Quantizable):
         self.bias_regularizer = keras.regularizers.get(bias_regularizer)
         self.kernel_constraint = keras.constraints.get(kernel_constraint)
         self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.num_key_value_heads = num_key_value_heads and int(num_key_value_heads)
+        self.score_scale = score_scale
+        self.group = self.num_heads // (self.num_key_value_heads or self.num_heads)  # queries of one key
         self.weights_dropout = keras.layers.Dropout(
             dropout, seed=seed, name="weights_dropout", dtype=self.dtype_policy
         )
@@ -84,7 +105,12 @@ class Attention(Rematerializable, Quantizable):
         self.width = query_shape[-1] or 0
         self.key_width = self.key_dim or _head_width(self.width, self.num_heads)
         self.value_width = self.value_dim or self.key_width
-        self.head_widths = (self.key_width, self.key_width, self.value_width)  # of query, key and value
+        groups = self.num_heads // self.group
+        self.parts = (  # of queries, keys and values
+            Part(self.num_heads, self.key_width),
+            Part(groups, self.key_width),
+            Part(groups, self.value_width),
+        )
         context_width = self.num_heads * self.value_width
         self.output_projection = self._dense(
             context_width, self.width, "output", self.kernel_initializer or "glorot_uniform"
@@ -92,9 +118,9 @@ class Attention(Rematerializable, Quantizable):
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: self.width})
         return self.width
 
-    def _projection(self, input_width: int | None, name: str, *head_widths: int) -> keras.layers.Dense:
+    def _projection(self, input_width: int | None, name: str, *parts: Part) -> keras.layers.Dense:
         """Create one dense layer for several projections, each initialized as it would be alone."""
-        widths = [self.num_heads * head_width for head_width in head_widths]
+        widths = [part.heads * part.width for part in parts]
         initializer = (
             keras.initializers.VarianceScaling(1.0, mode="fan_in", distribution="uniform")
             if self.kernel_initializer is None
@@ -118,26 +144,44 @@ class Attention(Rematerializable, Quantizable):
         layer.build((None, None, input_width))
         return layer
 
-    def _split(self, projected: Tensor, *head_widths: int) -> list[Tensor]:
+    def _split(self, projected: Tensor, *parts: Part) -> list[Tensor]:
         """Split a fused projection (B, T, sum of widths) into heads (B, H, T, K) of each part."""
         rows, length = _rows(projected), ops.shape(projected)[1]
-        if len(set(head_widths)) > 1:
-            edges = np.cumsum(head_widths)[:-1] * self.num_heads
-            parts = ops.split(projected, edges.tolist(), axis=-1)
-            return [self._split(part, width)[0] for part, width in zip(parts, head_widths, strict=True)]
-        shape = (rows, length, len(head_widths), self.num_heads, head_widths[0])
+        if len(set(parts)) > 1:
+            edges = np.cumsum([part.heads * part.width for part in parts])[:-1]
+            pieces = ops.split(projected, edges.tolist(), axis=-1)
+            return [self._split(piece, part)[0] for piece, part in zip(pieces, parts, strict=True)]
+        shape = (rows, length, len(parts), *parts[0])
         heads = ops.transpose(ops.reshape(projected, shape), (2, 0, 3, 1, 4))
         # unstack, because the gradient of each slice heads[i] would allocate a tensor of zeros
-        return list(ops.unstack(heads, len(head_widths), axis=0))
+        return list(ops.unstack(heads, len(parts), axis=0))
 
     def _attend(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Attend with (B, H, T, K), (B, H, S, K) twice -> output (B, T, D), weights (B, H, T, S)."""
-        weights = attention_weights(query, key, mask)
-        context = ops.transpose(ops.matmul(self.weights_dropout(weights), value), (0, 2, 1, 3))
+        """Attend with (B, H, T, K), (B, G, S, K) twice -> output (B, T, D), weights (B, H, T, S)."""
+        scores = self._by_head(attention_scores(self._by_group(query), key, self.score_scale))
+        if bias is not None:
+            scores = scores + ops.cast(bias, scores.dtype)
+        weights = masked_softmax(scores, mask, query.dtype)
+        context = self._by_head(ops.matmul(self._by_group(self.weights_dropout(weights)), value))
+        context = ops.transpose(context, (0, 2, 1, 3))
         shape = (_rows(context), ops.shape(context)[1], self.num_heads * self.value_width)
         return self.output_projection(ops.reshape(context, shape)), weights
+
+    def _by_group(self, x: Tensor) -> Tensor:
+        """Put the heads that share a key below each other, (B, H, T, N) -> (B, G, H/G · T, N)."""
+        if self.group == 1:
+            return x
+        length = self.group * ops.shape(x)[2]
+        return ops.reshape(x, (_rows(x), self.num_heads // self.group, length, ops.shape(x)[-1]))
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        """Undo `_by_group`, (B, G, H/G · T, N) -> (B, H, T, N)."""
+        if self.group == 1:
+            return x
+        length = ops.shape(x)[2] // self.group
+        return ops.reshape(x, (_rows(x), self.num_heads, length, ops.shape(x)[-1]))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """Return the symbolic output, after checking that the masks are boolean."""
@@ -145,7 +189,10 @@ class Attention(Rematerializable, Quantizable):
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor."""
-        return {**super().get_config(), **serialized(self, Attention)}
+        return {
+            **super().get_config(),
+            **serialized(self, Attention, later=("num_key_value_heads", "score_scale")),
+        }
 
 
 def _rows(x: Tensor) -> int:

@@ -1,6 +1,5 @@
 """Keras declares ids as floats where a model does not say otherwise; the embedding takes them."""
 
-import subprocess
 import sys
 
 import keras
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
+from tests.support import fork_server
 from tests.support.layer_cases import IDS, LENGTH, REAL, VOCABULARY, WIDTH, number, same
 
 tensorflow_only = pytest.mark.skipif(
@@ -142,4 +142,4 @@ sys.exit(0 if losses[1] < losses[0] else 3)
 
 @tensorflow_only
 def test_a_translation_model_is_fitted_on_two_devices():
-    subprocess.run([sys.executable, "-c", MIRRORED], check=True, timeout=200)  # devices are set up once
+    fork_server.run([sys.executable, "-c", MIRRORED], check=True, timeout=200)  # devices are set up once

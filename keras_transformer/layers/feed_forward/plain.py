@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_transformer.layers.arguments import check_rates, check_sizes, serialized
+from keras_transformer.layers.arguments import check_flags, check_rates, check_sizes, serialized
 from keras_transformer.layers.quantization import Quantizable
 from keras_transformer.layers.tensor import Shape, Tensor
 
@@ -22,6 +22,7 @@ class FeedForward(Quantizable):
         activation: Name of the activation, or a function.
         dropout: Share of the inner activations to drop in training, in [0, 1).
         seed: Seed of the dropout.
+        use_bias: Whether the dense layers have biases.
         **kwargs: Arguments of keras.layers.Layer.
 
     Raises:
@@ -39,17 +40,25 @@ class FeedForward(Quantizable):
         activation: str | Callable[[Tensor], Tensor] = "relu",
         dropout: float = 0.0,
         seed: int | None = None,
+        *,
+        use_bias: bool = True,
         **kwargs: Any,
     ) -> None:
         check_sizes(inner_width=inner_width)
         check_rates(dropout=dropout)
+        check_flags(use_bias=use_bias)
         super().__init__(**kwargs)
         self.inner_width = int(inner_width)
         self.activation = keras.activations.get(activation)
         self.dropout = dropout
         self.seed = seed
+        self.use_bias = bool(use_bias)
         self.inner = keras.layers.Dense(
-            self.inner_width, activation=self.activation, name="inner", dtype=self.dtype_policy
+            self.inner_width,
+            activation=self.activation,
+            use_bias=self.use_bias,
+            name="inner",
+            dtype=self.dtype_policy,
         )
         self.inner_dropout = keras.layers.Dropout(
             dropout, seed=seed, name="inner_dropout", dtype=self.dtype_policy
@@ -65,7 +74,9 @@ class FeedForward(Quantizable):
         if inputs_shape[-1] is None:
             raise ValueError(f"the width of the input must be known; got shape {inputs_shape}.")
         self.inner.build(inputs_shape)
-        self.outer = keras.layers.Dense(inputs_shape[-1], name="outer", dtype=self.dtype_policy)
+        self.outer = keras.layers.Dense(
+            inputs_shape[-1], use_bias=self.use_bias, name="outer", dtype=self.dtype_policy
+        )
         self.outer.build((*inputs_shape[:-1], self.inner_width))
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -85,4 +96,4 @@ class FeedForward(Quantizable):
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor."""
-        return {**super().get_config(), **serialized(self, FeedForward)}
+        return {**super().get_config(), **serialized(self, FeedForward, later=("use_bias",))}

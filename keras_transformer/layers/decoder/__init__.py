@@ -1,0 +1,1 @@
+"""The Transformer decoder: its KV cache, one block, and the stack of blocks."""
