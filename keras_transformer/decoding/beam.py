@@ -6,6 +6,7 @@ B batch, W width of the beam, L largest number of tokens of a row, P prefix leng
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from keras import ops
 
 from keras_transformer.decoding.greedy import State, StepFunction, Tensor, forced
@@ -20,10 +21,13 @@ class Beams(NamedTuple):
     Attributes:
         tokens: Token ids (B, W, L), each row up to and including its end id, then 0.
         scores: Sum of the log-probabilities / (number of tokens, including the end id) ** penalty (B, W).
+        margins: Smallest difference of two scores by which the search decided (B,): of neighbours among the
+            best 2 W + 1 continuations of a step, and among the answers.
     """
 
     tokens: Tensor
     scores: Tensor
+    margins: Tensor
 
 
 class _Search(NamedTuple):
@@ -35,6 +39,7 @@ class _Search(NamedTuple):
     ended_scores: Tensor  # (B, 2 W): divided by length ** penalty; -inf for an empty slot
     count: Tensor  # (B,): number of finished answers
     token: Tensor  # (B W,): last token of each partial answer
+    margin: Tensor  # (B,): smallest difference of two scores so far
 
 
 def beam_search(
@@ -84,6 +89,8 @@ def beam_search(
     def extend(position: Tensor, search: _Search, state: State) -> Any:
         logits, state = step(search.token, position, state)
         scores, beams, tokens = _candidates(logits, search.alive_scores, prefix, position)
+        margin = ops.where(done(position, search), np.inf, _least_difference(scores))
+        scores, beams, tokens = (part[:, : 2 * width] for part in (scores, beams, tokens))
         candidates = _taken(search.alive, beams)
         candidates = ops.where(slots == position, tokens[..., None], candidates)
         real = ops.isfinite(scores[:, :width])
@@ -113,6 +120,7 @@ def beam_search(
             ended_scores,
             search.count + ops.sum(ops.cast(ends, "int32"), axis=1),
             ops.reshape(token, (-1,)),
+            ops.minimum(search.margin, margin),
         )
         return position + 1, search, reorder(state, ops.reshape(rows, (-1,)))
 
@@ -124,18 +132,20 @@ def beam_search(
         ops.full((batch, 2 * width), NEVER, dtype="float32"),
         ops.zeros((batch,), dtype="int32"),
         ops.full((batch * width,), start_id, dtype="int32"),
+        ops.full((batch,), np.inf, dtype="float32"),
     )
     _, search, _ = ops.while_loop(
         proceed, extend, (ops.convert_to_tensor(0), start, state), maximum_iterations=length
     )
-    scores, order = ops.top_k(search.ended_scores, width)
-    return Beams(_taken(search.ended, order), scores)
+    scores, order = ops.top_k(search.ended_scores, 2 * width)
+    margins = ops.minimum(search.margin, _least_difference(scores))
+    return Beams(_taken(search.ended, order[:, :width]), scores[:, :width], margins)
 
 
 def _candidates(
     logits: Tensor, alive_scores: Tensor, prefix: Tensor | None, position: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return scores, beams and tokens (B, 2 W) of the best continuations for logits (B W, V), best first."""
+    """Return scores, beams and tokens (B, 2 W + 1) of the best continuations for logits (B W, V)."""
     batch, width = ops.shape(alive_scores)
     vocabulary = logits.shape[-1]
     scores = ops.reshape(ops.log_softmax(ops.cast(logits, "float32")), (batch, width, vocabulary))
@@ -144,9 +154,16 @@ def _candidates(
         allowed = ops.logical_or(prefix_token == 0, prefix_token == ops.arange(vocabulary))
         scores = ops.where(allowed, scores, NEVER)
     scores = scores + alive_scores[..., None]
-    scores, indices = ops.top_k(ops.reshape(scores, (batch, width * vocabulary)), 2 * width)
+    scores, indices = ops.top_k(ops.reshape(scores, (batch, width * vocabulary)), 2 * width + 1)
     indices = ops.cast(indices, "int32")
     return scores, indices // vocabulary, indices % vocabulary
+
+
+def _least_difference(scores: Tensor) -> Tensor:
+    """Return the smallest difference of two finite neighbours of sorted scores (B, N) -> (B,)."""
+    real = ops.isfinite(scores[:, 1:])
+    differences = ops.where(real, scores[:, :-1], 0.0) - ops.where(real, scores[:, 1:], 0.0)
+    return ops.min(ops.where(real, differences, np.inf), axis=1)
 
 
 def _taken(values: Tensor, indices: Tensor) -> Tensor:

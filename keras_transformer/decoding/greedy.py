@@ -4,7 +4,7 @@ B batch, L largest number of tokens of a row, P prefix length, V vocabulary.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from keras import ops
@@ -57,7 +57,9 @@ def greedy(
         Token ids (B, L): each row up to and including end_id, then 0.
     """
     token = ops.full((batch,), start_id, dtype="int32")
-    return greedy_stretch(step, state, token, ops.convert_to_tensor(0), length, end_id, limits, prefix).tokens
+    return greedy_stretch(
+        step, state, token, ops.convert_to_tensor(0), length, [end_id], limits, prefix
+    ).tokens
 
 
 def greedy_stretch(
@@ -66,11 +68,15 @@ def greedy_stretch(
     token: Tensor,
     first: Tensor,
     length: Tensor,
-    end_id: int,
+    end_ids: Sequence[int],
     limits: Tensor | None = None,
     prefix: Tensor | None = None,
+    choose: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> Stretch:
-    """Decode `length` steps after token (B,) at position `first` (); no row has ended before."""
+    """Decode `length` steps after token (B,) at position `first` (); no row has ended before.
+
+    choose(logits, position) returns the next tokens (B,); by default those with the highest logits.
+    """
     slots = ops.arange(length)
     limits = ops.full_like(token, -1) if limits is None else limits  # -1 is never reached
 
@@ -79,13 +85,14 @@ def greedy_stretch(
 
     def extend(position: Tensor, stretch: Stretch) -> Any:
         logits, state = step(stretch.token, position, stretch.state)
-        token = highest(logits)
+        token = highest(logits) if choose is None else choose(logits, position)
         if prefix is not None:
             prefix_token = forced(prefix, position)
             token = ops.where(prefix_token > 0, prefix_token, token)
         token = ops.where(stretch.ended, 0, token)
         tokens = ops.where(slots[None, :] == position - first, token[:, None], stretch.tokens)
-        ended = (stretch.ended, token == end_id, position + 1 == limits)
+        ends = [token == end_id for end_id in end_ids]
+        ended = (stretch.ended, *ends, position + 1 == limits)
         return position + 1, Stretch(tokens, token, functools.reduce(ops.logical_or, ended), state)
 
     tokens = ops.zeros((ops.shape(token)[0], length), dtype="int32")

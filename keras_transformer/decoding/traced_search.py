@@ -90,11 +90,11 @@ def search_traced(
         chosen_prefixes = [[] if prefixes is None else prefixes[row] for row in chosen]
         answers = loop(source, limits, padded(chosen_prefixes))
         for row, limit, beams in zip(chosen, limits, answers, strict=True):
-            results[row] = [_up_to_end(ids[:limit], search.end_id) for ids in beams]
+            results[row] = [up_to_end(ids[:limit], search.end_id) for ids in beams]
     return results
 
 
-def _up_to_end(ids: Ids, end_id: int) -> list[int]:
+def up_to_end(ids: Ids, end_id: int) -> list[int]:
     """Cut ids after their end id."""
     values: list[int] = ids.tolist()
     return values[: values.index(end_id) + 1] if end_id in values else values

@@ -49,8 +49,15 @@ class HostedModel:
         """Return a decoder of rows with the current weights."""
         encode, decode, choose = self._sessions_of(encoder, decoder, _candidates)
         make_backend = partial(OnnxBackend, encode, decode, choose, search.start_id)
-        limit = self.model.network.answer_limit
-        return Decoder(make_backend, search.end_id, max_length, usable_cores(), limit=limit)
+        network = self.model.network
+        return Decoder(
+            make_backend,
+            search.end_id,
+            max_length,
+            usable_cores(),
+            limit=network.answer_limit,
+            longest=network.max_length,
+        )
 
     def _sessions_of(self, *graphs: Any) -> list[Any]:
         """Return sessions of these graphs with the current weights."""

@@ -155,4 +155,6 @@ PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {"encoder_layers": 4, "decoder_layers": 4, "width": 128, "inner_width": 256, "num_heads": 4},
     "small": {"encoder_layers": 4, "decoder_layers": 4, "width": 256, "inner_width": 1024, "num_heads": 4},
     "base": {"encoder_layers": 6, "decoder_layers": 6, "width": 512, "inner_width": 2048, "num_heads": 8},
+    # cheap to decode with: an answer passes its decoder once for each token, a source its encoder once
+    "student": {"encoder_layers": 6, "decoder_layers": 2, "width": 256, "inner_width": 1536, "num_heads": 8},
 }

@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from keras_transformer.decoding.scoring import Scorer
 from keras_transformer.decoding.traced_search import Search, search_traced
 from keras_transformer.inference.alignment import aligned
-from keras_transformer.inference.answer import Answer
+from keras_transformer.inference.answer import Answer, Translation
 from keras_transformer.inference.hosted_decoder import Rows
+from keras_transformer.inference.loop_guard import LoopGuard
 from keras_transformer.models.hosted import HostedModel, refusal
 from keras_transformer.models.inputs import check_search, texts_of
 from keras_transformer.models.translation import TranslationModel
@@ -27,6 +28,8 @@ class Hypothesis(NamedTuple):
         score: Sum of log_probs / (number of log_probs ** length penalty).
         log_probs: Natural log-probability of each token, and of the end id if the answer has one.
         alignment: For each of log_probs, the source position with the highest attention weight.
+        finish_reason: "stop" after the end id; "loop" if the loop guard found that it repeats itself or does
+            not end; "length" at its largest length.
     """
 
     text: str
@@ -34,6 +37,7 @@ class Hypothesis(NamedTuple):
     score: float
     log_probs: list[float]
     alignment: list[int]
+    finish_reason: Literal["stop", "loop", "length"]
 
 
 def translate(
@@ -42,32 +46,41 @@ def translate(
     beam: int = 1,
     length_penalty: float = 1.0,
     target_language: str | None = None,
-) -> list[str]:
+    loop_guard: bool = True,
+) -> list[Translation]:
     """Translate texts: divide each into sentences, translate them, and join the translations."""
     tokenizer = _tokenizer(model)
     whole = [divided_for(tokenizer, text, model.lengths, target_language) for text in texts_of(texts)]
     sentences = [sentence for parts in whole for sentence in parts.texts]
-    translations = iter(translate_sentences(model, sentences, beam, length_penalty))
-    return [parts.joined(list(islice(translations, len(parts.texts)))) for parts in whole]
+    translations = iter(sentence_translator(model, beam, length_penalty, loop_guard)(sentences))
+    return [Translation.joined(parts, islice(translations, len(parts.texts))) for parts in whole]
 
 
 def translate_sentences(
-    model: TranslationModel, sentences: Sequence[str], beam: int = 1, length_penalty: float = 1.0
+    model: TranslationModel,
+    sentences: Sequence[str],
+    beam: int = 1,
+    length_penalty: float = 1.0,
+    loop_guard: bool = True,
 ) -> list[str]:
     """Translate sentences without dividing them."""
-    return sentence_translator(model, beam, length_penalty)(texts_of(sentences))
+    translate_prepared = sentence_translator(model, beam, length_penalty, loop_guard)
+    return [translation.text for translation in translate_prepared(texts_of(sentences))]
 
 
 def sentence_translator(
-    model: TranslationModel, beam: int = 1, length_penalty: float = 1.0
-) -> Callable[[list[str]], list[str]]:
+    model: TranslationModel, beam: int = 1, length_penalty: float = 1.0, loop_guard: bool = True
+) -> Callable[[list[str]], list[Translation]]:
     """Return a function that translates undivided sentences with the current weights of the model."""
     tokenizer, max_tokens = _tokenizer(model), model.network.max_length
-    search = prepared_search(model, Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty))
+    options = Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty)
+    search = prepared_search(model, options, loop_guard=loop_guard)
 
-    def translate_prepared(sentences: list[str]) -> list[str]:
+    def translate_prepared(sentences: list[str]) -> list[Translation]:
         found = search(tokenizer.encode_source(sentences, max_tokens))
-        return tokenizer.decode_target([answers[0].ids if answers else [] for answers in found])
+        best = [answers[0] if answers else Answer([], 0.0) for answers in found]
+        texts = tokenizer.decode_target([answer.ids for answer in best])
+        return [Translation(text, answer.looped) for text, answer in zip(texts, best, strict=True)]
 
     return translate_prepared
 
@@ -81,6 +94,7 @@ def hypotheses(
     prefixes: Sequence[str] | None = None,
     alignment: bool = True,
     target_language: str | None = None,
+    loop_guard: bool = True,
 ) -> list[list[Hypothesis]]:
     """Return the answers to each text, best first; a blank text has none.
 
@@ -93,6 +107,7 @@ def hypotheses(
         prefixes: For each text, the text with which its answer begins.
         alignment: Whether to compute alignments, which takes a second pass over the answers.
         target_language: One of the tokenizer's target_languages, for a model that has several.
+        loop_guard: Whether answers that repeat themselves are cut, marked, and put behind the others.
 
     Returns:
         For each text a list of up to `beam` answers.
@@ -115,7 +130,8 @@ def hypotheses(
         if len(prefixes) != len(texts):
             raise ValueError(f"a prefix for each text is needed; got {len(prefixes)} for {len(texts)} texts.")
         begins = [tokenizer.encode_prefix(prefix, model.network.forbidden) for prefix in prefixes]
-    found = _scored(model, rows, search_ids(model, rows, search, max_tokens, begins), search)
+    found = prepared_search(model, search, max_tokens, loop_guard)(rows, prefixes=begins)
+    found = _scored(model, rows, found, search)
     pairs = [(row, answer.ids) for row, answers in zip(rows, found, strict=True) for answer in answers]
     cross = model.derived.get(Scorer).cross_attention(pairs, tokenizer.bos_id) if alignment else []
     alignments = map(aligned, cross)
@@ -123,7 +139,12 @@ def hypotheses(
     def hypothesis(answer: Answer) -> Hypothesis:
         tokens = _without_end(answer.ids, tokenizer.eos_id)
         text = tokenizer.decode_target([tokens])[0]
-        return Hypothesis(text, tokens, answer.score, list(answer.log_probs), next(alignments, []))
+        reason: Literal["stop", "loop", "length"] = "length"
+        if answer.looped:
+            reason = "loop"
+        elif answer.ids[-1] == tokenizer.eos_id:
+            reason = "stop"
+        return Hypothesis(text, tokens, answer.score, list(answer.log_probs), next(alignments, []), reason)
 
     return [[hypothesis(answer) for answer in answers] for answers in found]
 
@@ -149,7 +170,7 @@ def search_ids(
 
 
 def prepared_search(
-    model: TranslationModel, search: Search, max_tokens: int | None = None
+    model: TranslationModel, search: Search, max_tokens: int | None = None, loop_guard: bool = False
 ) -> Callable[..., list[list[Answer]]]:
     """Return a function of rows and `prefixes` that searches as `search_ids` does.
 
@@ -161,11 +182,22 @@ def prepared_search(
     max_length = min(max_tokens or model.network.max_length, model.network.max_length)
     if refusal(model) is None:
         decoder = model.derived.get(HostedModel).decoder(search, max_length)
-        return partial(decoder.search, beam=search.beam, length_penalty=search.length_penalty)
+        return partial(
+            decoder.search, beam=search.beam, length_penalty=search.length_penalty, loop_guard=loop_guard
+        )
 
     def search_layers(rows: Rows, prefixes: Rows | None = None) -> list[list[Answer]]:
-        found = search_traced(model, rows, search, max_length, prefixes)
-        return [[Answer(ids, math.nan) for ids in answers] for answers in found]
+        traced = search_traced(model, rows, search, max_length, prefixes)
+        found = [[Answer(ids, math.nan) for ids in answers] for answers in traced]
+        if not loop_guard:
+            return found
+        limit, longest = model.network.answer_limit, model.network.max_length
+        return [
+            LoopGuard.of(row, min(limit(len(row)), longest), begin).checked(
+                answers, search.end_id, search.length_penalty
+            )
+            for row, answers, begin in zip(rows, found, prefixes or [()] * len(rows), strict=True)
+        ]
 
     return search_layers
 
@@ -186,7 +218,8 @@ def _scored(
 
     def scored(answer: Answer) -> Answer:
         own = next(log_probs)
-        return Answer(answer.ids, sum(own) / len(answer.ids) ** search.length_penalty, own)
+        score = sum(own) / len(answer.ids) ** search.length_penalty
+        return answer._replace(score=score, log_probs=own)
 
     return [[scored(answer) for answer in answers] for answers in found]
 

@@ -20,7 +20,7 @@ from keras_transformer.layers import (
 )
 from keras_transformer.layers.arguments import arguments_of
 from keras_transformer.layers.block import TransformerSettings
-from keras_transformer.layers.decoder import DecoderCache
+from keras_transformer.layers.decoder.cache import DecoderCache
 from keras_transformer.layers.tensor import Shape, Tensor
 from keras_transformer.models.inputs import holds_text, without_text, wrong_inputs
 from keras_transformer.models.network import Network
@@ -404,6 +404,7 @@ class TranslationModel(keras.Model):
         beam: int = 1,
         length_penalty: float = 1.0,
         target_language: str | None = None,
+        loop_guard: bool = True,
     ) -> list[str]:
         """Translate texts.
 
@@ -415,6 +416,8 @@ class TranslationModel(keras.Model):
             beam: Width of the beam search; 1 is greedy decoding.
             length_penalty: Exponent of the length by which scores of a beam are divided.
             target_language: One of the tokenizer's target_languages, for a model that has several.
+            loop_guard: Whether an answer that repeats itself gives way to the next one of the beam, or is
+                cut after the first occurrence of what it repeats.
 
         Returns:
             The best translation of each text, in order.
@@ -431,18 +434,20 @@ class TranslationModel(keras.Model):
         """
         from keras_transformer.models.translate import translate  # noqa: PLC0415  (it loads ONNX Runtime)
 
-        return translate(self, texts, beam, length_penalty, target_language)
+        found = translate(self, texts, beam, length_penalty, target_language, loop_guard)
+        return [translation.text for translation in found]
 
     def hypotheses(self, texts: Sequence[str], **options: Any) -> "list[list[Hypothesis]]":
         """Return several answers to each sentence, with scores and alignments.
 
         Args:
             texts: Sentences; they are not divided.
-            **options: `beam`, `length_penalty`, `max_tokens`, `prefixes`, `alignment` and `target_language`
-                of keras_transformer.models.translate.hypotheses.
+            **options: `beam`, `length_penalty`, `max_tokens`, `prefixes`, `alignment`, `target_language` and
+                `loop_guard` of keras_transformer.models.translate.hypotheses.
 
         Returns:
-            For each sentence a list of Hypothesis, best first: text, tokens, score, log_probs, alignment.
+            For each sentence a list of Hypothesis, best first: text, tokens, score, log_probs, alignment,
+            finish_reason.
         """
         from keras_transformer.models.translate import hypotheses  # noqa: PLC0415
 

@@ -1,5 +1,6 @@
 """From the tensors of a file to the weights of a model: each tensor is used, and each weight is set, once."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -7,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_transformer.pretrained.directory import PretrainedError
-from keras_transformer.pretrained.weights import Weights
+from keras_transformer.pretrained.weights import FLOATS, Weights
 
 Values = NDArray[np.float32]
+Target = tuple[str | int, ...]  # of a weight in a model: attributes and indices on the way to it
 
 
 class Tensor(NamedTuple):
@@ -27,7 +29,7 @@ class Tensor(NamedTuple):
 class Fill(NamedTuple):
     """Rule by which one weight of a model is filled."""
 
-    target: tuple[str | int, ...]
+    target: Target
     tensors: tuple[Tensor, ...]
     combine: Callable[..., Values]
 
@@ -62,9 +64,10 @@ def check_names(
         unused: What the file may have, and what its own program does not read either.
 
     Raises:
-        PretrainedError: With every name that is missing, surplus, or of another shape.
+        PretrainedError: With every name that is missing, surplus, of another shape, or not of floats.
     """
     problems = []
+    computed = {constant.name for constant in constants}
     shapes = {constant.name: constant.values.shape for constant in constants}
     shapes.update({name: tensor.shape for tensor in unused for name in tensor.names})
     for tensor in _tensors(fills):
@@ -72,7 +75,11 @@ def check_names(
             problems.append(f"{tensor.names[0]} is missing; its shape is {tensor.shape}")
         shapes.update(dict.fromkeys(tensor.names, tensor.shape))
     for name in weights:
-        if name not in shapes:
+        if name not in computed and weights.dtype(name) not in FLOATS:
+            problems.append(
+                f"{name} holds {weights.dtype(name)}; the weights must be of {', '.join(sorted(FLOATS))}"
+            )
+        elif name not in shapes:
             problems.append(f"{name} is surplus: a model of this configuration has no such tensor")
         elif weights.shape(name) != shapes[name]:
             problems.append(f"{name} has the shape {weights.shape(name)}; it must have {shapes[name]}")
@@ -80,7 +87,13 @@ def check_names(
         raise PretrainedError(weights.path, problems)
 
 
-def fill(model: Any, weights: Weights, fills: Sequence[Fill], constants: Sequence[Constant] = ()) -> None:
+def fill(
+    model: Any,
+    weights: Weights,
+    fills: Sequence[Fill],
+    constants: Sequence[Constant] = (),
+    fresh: Iterable[Any] = (),
+) -> None:
     """Set every weight of a model. Call `check_names` before.
 
     Args:
@@ -88,13 +101,14 @@ def fill(model: Any, weights: Weights, fills: Sequence[Fill], constants: Sequenc
         weights: The file.
         fills: Everything that the model needs.
         constants: What the file may have besides.
+        fresh: Weights of the model that keep their initial values, such as those of a new classifier.
 
     Raises:
         PretrainedError: If a value is not finite, two names of one tensor differ, or a constant is another.
-        RuntimeError: If a weight of the model is not set exactly once.
+        RuntimeError: If a weight of the model is not set exactly once, or a tensor is used twice.
     """
     problems = []
-    targets = []
+    targets = [id(variable) for variable in fresh]
     for each in fills:
         values = []
         for tensor in each.tensors:
@@ -111,8 +125,11 @@ def fill(model: Any, weights: Weights, fills: Sequence[Fill], constants: Sequenc
                 problems.append(f"{constant.name} is not what it is computed as; it is {difference:.3g} off")
     if problems:
         raise PretrainedError(weights.path, problems)
-    if sorted(targets) != sorted(map(id, model.weights)):
-        raise RuntimeError("the mapping does not set every weight of the model once; report this as a bug.")
+    uses = Counter(name for tensor in _tensors(fills) for name in tensor.names)
+    if sorted(targets) != sorted(map(id, model.weights)) or max(uses.values(), default=1) > 1:
+        raise RuntimeError(
+            "the mapping does not use every tensor, and set every weight, once; report this as a bug."
+        )
 
 
 def _tensors(fills: Iterable[Fill]) -> Iterable[Tensor]:

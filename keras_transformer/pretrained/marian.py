@@ -15,15 +15,21 @@ from numpy.typing import NDArray
 from keras_transformer.layers.positions import halves, sinusoids
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.pretrained.directory import PretrainedDirectory
-from keras_transformer.pretrained.mapping import Constant, Fill, Tensor, Values, check_names, fill
+from keras_transformer.pretrained.mapping import (
+    Constant,
+    Fill,
+    Target,
+    Tensor,
+    Values,
+    check_names,
+    fill,
+)
 from keras_transformer.pretrained.marian_config import MarianConfig, is_marians_own, read_marian_config
 from keras_transformer.pretrained.marian_npz import read_npz
 from keras_transformer.pretrained.marian_vocabulary import Vocabularies, read_vocabularies
+from keras_transformer.pretrained.rules import linear, norm
 from keras_transformer.pretrained.weights import Weights, open_weights
 from keras_transformer.text.sentences import UNKNOWN
-
-Target = tuple[str | int, ...]
-
 
 SHARED, OUTPUT = "model.shared.weight", "lm_head.weight"
 ENCODER, DECODER = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
@@ -125,32 +131,19 @@ def _taking(rows: NDArray[np.int64]) -> Callable[[Values], Values]:
 def _block(side: str, layer: int, width: int, inner: int) -> Iterator[Fill]:
     block, name = (side, "blocks", layer), f"model.{side}.layers.{layer}"
     own = (*block, "self_attention")
-    yield from _dense((*own, "query_key_value_projection"), f"{name}.self_attn", tuple("qkv"), width)
-    yield from _dense((*own, "output_projection"), f"{name}.self_attn", ("out",), width)
-    yield from _norm((*block, "self_attention_norm"), f"{name}.self_attn_layer_norm", width)
+    yield from _projections((*own, "query_key_value_projection"), f"{name}.self_attn", tuple("qkv"), width)
+    yield from _projections((*own, "output_projection"), f"{name}.self_attn", ("out",), width)
+    yield from norm((*block, "self_attention_norm"), [f"{name}.self_attn_layer_norm"], width)
     if side == "decoder":
         cross = (*block, "cross_attention")
-        yield from _dense((*cross, "query_projection"), f"{name}.encoder_attn", ("q",), width)
-        yield from _dense((*cross, "key_value_projection"), f"{name}.encoder_attn", ("k", "v"), width)
-        yield from _dense((*cross, "output_projection"), f"{name}.encoder_attn", ("out",), width)
-        yield from _norm((*block, "cross_attention_norm"), f"{name}.encoder_attn_layer_norm", width)
-    yield from _linear((*block, "feed_forward", "inner"), [f"{name}.fc1"], (inner, width))
-    yield from _linear((*block, "feed_forward", "outer"), [f"{name}.fc2"], (width, inner))
-    yield from _norm((*block, "feed_forward_norm"), f"{name}.final_layer_norm", width)
+        yield from _projections((*cross, "query_projection"), f"{name}.encoder_attn", ("q",), width)
+        yield from _projections((*cross, "key_value_projection"), f"{name}.encoder_attn", ("k", "v"), width)
+        yield from _projections((*cross, "output_projection"), f"{name}.encoder_attn", ("out",), width)
+        yield from norm((*block, "cross_attention_norm"), [f"{name}.encoder_attn_layer_norm"], width)
+    yield from linear((*block, "feed_forward", "inner"), [[f"{name}.fc1"]], (inner, width))
+    yield from linear((*block, "feed_forward", "outer"), [[f"{name}.fc2"]], (width, inner))
+    yield from norm((*block, "feed_forward_norm"), [f"{name}.final_layer_norm"], width)
 
 
-def _dense(target: Target, attention: str, parts: Sequence[str], width: int) -> Iterator[Fill]:
-    yield from _linear(target, [f"{attention}.{part}_proj" for part in parts], (width, width))
-
-
-def _linear(target: Target, names: Sequence[str], shape: tuple[int, int]) -> Iterator[Fill]:
-    """PyTorch's weights are (out, in); several of them side by side are one kernel here."""
-    kernels = tuple(Tensor((f"{name}.weight",), shape) for name in names)
-    biases = tuple(Tensor((f"{name}.bias",), shape[:1]) for name in names)
-    yield Fill((*target, "kernel"), kernels, lambda *parts: np.concatenate(parts).T)
-    yield Fill((*target, "bias"), biases, lambda *parts: np.concatenate(parts))
-
-
-def _norm(target: Target, name: str, width: int) -> Iterator[Fill]:
-    for own, theirs in (("gamma", "weight"), ("beta", "bias")):
-        yield Fill((*target, own), (Tensor((f"{name}.{theirs}",), (width,)),), lambda values: values)
+def _projections(target: Target, attention: str, parts: Sequence[str], width: int) -> Iterator[Fill]:
+    yield from linear(target, [[f"{attention}.{part}_proj"] for part in parts], (width, width))

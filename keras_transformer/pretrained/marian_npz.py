@@ -14,9 +14,10 @@ import yaml
 from numpy.typing import NDArray
 
 from keras_transformer.models.network import Network
+from keras_transformer.pretrained.config import MAX_LAYERS, ConfigReader
 from keras_transformer.pretrained.directory import PretrainedDirectory, PretrainedError
 from keras_transformer.pretrained.mapping import Fill, Tensor, Values
-from keras_transformer.pretrained.marian_config import MAX_LAYERS, NPZ, MarianConfig, Reader
+from keras_transformer.pretrained.marian_config import NPZ, MarianConfig
 from keras_transformer.pretrained.marian_vocabulary import (
     MAX_MODEL_BYTES,
     MODELS,
@@ -99,54 +100,45 @@ def _vocabulary(directory: PretrainedDirectory) -> tuple[Mapping[str, int], list
 
 def _config(path: Path, options: dict[str, Any], name: str, pieces: Mapping[str, int]) -> MarianConfig:
     """Read the options, and compare them with the vocabulary, which is the file of this name."""
-    reader = Reader()
-
-    def size(option: str, default: int | None = None, most: int = 2**20) -> int:
-        return reader.size(options, option, default, OPTIONS, most)
-
+    reader = ConfigReader(options, OPTIONS)
     for option, allowed in ALLOWED.items():
         if options.get(option, allowed[0]) not in allowed:
             rule = f"must be {' or '.join(map(repr, allowed))}: another network is not imported"
-            reader.wrong(OPTIONS, option, rule, options[option])
+            reader.wrong(option, rule, options[option])
     before, behind, top = processes = [
         options.get(f"transformer-{which}", "") for which in ("preprocess", "postprocess", "postprocess-top")
     ]
     norm_first = NORMS.get((str(before), str(behind), str(top)))
     if norm_first is None:
         rule = "with -postprocess and -postprocess-top must be '', 'dan' and '', or 'n', 'da' and 'n'"
-        reader.wrong(OPTIONS, "transformer-preprocess", rule, processes)
-    activation = options.get("transformer-ffn-activation", "swish")
-    if not isinstance(activation, str) or activation not in ACTIVATIONS:
-        reader.wrong(
-            OPTIONS, "transformer-ffn-activation", f"must be one of {', '.join(ACTIVATIONS)}", activation
-        )
+        reader.wrong("transformer-preprocess", rule, processes)
+    activation = reader.choice("transformer-ffn-activation", ACTIVATIONS, "swish")
     sizes = options.get("dim-vocabs")
     if (
         not isinstance(sizes, list)
         or len(sizes) != 2
         or not all(type(each) is int and 1 < each < 2**20 for each in sizes)
     ):
-        reader.wrong(OPTIONS, "dim-vocabs", "must be the sizes of two vocabularies", sizes)
+        reader.wrong("dim-vocabs", "must be the sizes of two vocabularies", sizes)
         sizes = [len(pieces)] * 2
     for problem in dict.fromkeys(each for count in sizes for each in wrong(pieces, count, (END, UNKNOWN))):
         reader.problems.append(f"{name}: {problem}")
     if PADDING in pieces:
         reader.problems.append(f"{name}: a piece {PADDING!r} of its own is not supported")
     ties = [options.get(f"tied-embeddings{which}") is True for which in ("-all", "-src", "")]
-    width, heads, inner = size("dim-emb"), size("transformer-heads"), size("transformer-dim-ffn")
-    own_inner = size("transformer-decoder-dim-ffn") if options.get("transformer-decoder-dim-ffn") else inner
-    layers = [size(f"{side}-depth", most=MAX_LAYERS) for side in ("enc", "dec")]
-    if width % (heads or 1):
-        reader.wrong(OPTIONS, "transformer-heads", f"must divide dim-emb, {width}", heads)
-    if reader.problems:
-        raise PretrainedError(path, reader.problems)
+    width, heads, inner = map(reader.size, ("dim-emb", "transformer-heads", "transformer-dim-ffn"))
+    own = "transformer-decoder-dim-ffn"
+    own_inner = reader.size(own) if options.get(own) else inner
+    layers = [reader.size(f"{side}-depth", most=MAX_LAYERS) for side in ("enc", "dec")]
+    reader.divides("transformer-heads", heads, "dim-emb", width)
+    reader.check(path)
     network = Network(
         encoder_layers=layers[0],
         decoder_layers=layers[1],
         width=width,
         inner_width=inner,
         num_heads=heads,
-        activation=ACTIVATIONS[activation],
+        activation=activation,
         norm_first=bool(norm_first),
         max_length=MAX_POSITIONS,
         decoder_inner_width=own_inner if own_inner != inner else None,

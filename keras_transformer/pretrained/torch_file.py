@@ -33,7 +33,13 @@ DTYPES: dict[str, Any] = {
     "HalfStorage": np.dtype("<f2"),
     "BFloat16Storage": np.dtype(ml_dtypes.bfloat16),
     "DoubleStorage": np.dtype("<f8"),
+    "LongStorage": np.dtype("<i8"),
+    "IntStorage": np.dtype("<i4"),
+    "ByteStorage": np.dtype("u1"),
+    "BoolStorage": np.dtype("?"),
 }
+#: What safetensors calls these types.
+NAMES = dict(zip(DTYPES.values(), ("F32", "F16", "BF16", "F64", "I64", "I32", "U8", "BOOL"), strict=True))
 #: All that torch.save needs for a state dict. There is none that looks up a class by a computed name.
 OPCODES = {
     "PROTO", "STOP", "MARK", "POP", "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2", "LONG1",
@@ -44,10 +50,11 @@ OPCODES = {
 
 
 class Stored(NamedTuple):
-    """A tensor in a file, and how to read it."""
+    """A tensor in a file, how to read it, and the name that safetensors has for its type."""
 
     shape: tuple[int, ...]
     read: Callable[[], NDArray[Any]]
+    dtype: str = "F32"
 
 
 class _Storage(NamedTuple):
@@ -95,7 +102,7 @@ def open_torch(path: Path) -> dict[str, Stored]:
         The tensors by name.
 
     Raises:
-        PretrainedError: If the file is damaged, or holds anything but float tensors by name.
+        PretrainedError: If the file is damaged, or holds anything but tensors by name.
     """
     with _refusing(path):
         views, read = _open_zip(path) if zipfile.is_zipfile(path) else _open_legacy(path)
@@ -104,7 +111,10 @@ def open_torch(path: Path) -> dict[str, Stored]:
         with _refusing(path):
             return view.of(read(view.storage))
 
-    return {name: Stored(view.shape, partial(values, view)) for name, view in views.items()}
+    return {
+        name: Stored(view.shape, partial(values, view), NAMES[view.storage.dtype])
+        for name, view in views.items()
+    }
 
 
 @contextmanager
@@ -241,7 +251,7 @@ class _Unpickler(pickle.Unpickler):
                 rest in ([], [None]) and key.isdecimal() and key.isascii() and count >= 0
             ):
                 return _Storage(key, DTYPES[str(kind)], count)
-        raise _RefusedError(f"its pickle names a storage that is none of float values: {pid!r:.80}; {REMEDY}")
+        raise _RefusedError(f"its pickle names a storage of an unknown type: {pid!r:.80}; {REMEDY}")
 
 
 class _StorageType(str):
@@ -280,7 +290,7 @@ def _parameter(view: Any, *_: Any) -> Any:
 def _views(state: Any) -> dict[str, _View]:
     items = dict.items(state) if isinstance(state, dict) else None  # whatever else the pickle gave it
     if items is None or not all(isinstance(name, str) and isinstance(view, _View) for name, view in items):
-        raise _RefusedError("it must hold a state dict, float tensors by name; it holds something else")
+        raise _RefusedError("it must hold a state dict, tensors by name; it holds something else")
     return dict(items)
 
 
@@ -301,7 +311,7 @@ def _check(views: Mapping[str, _View], sizes: Mapping[str, int]) -> None:
                 f"its storage {storage.key} has {sizes[storage.key]:,} bytes, and "
                 f"{storage.length:,} values: it is truncated or damaged"
             )
-        if not 0 < len(view.shape) == len(view.strides) <= MAX_RANK or math.prod(view.shape) > storage.length:
+        if not len(view.shape) == len(view.strides) <= MAX_RANK or math.prod(view.shape) > storage.length:
             raise _RefusedError(f"{name} has the shape {view.shape!s:.60}, which its storage does not hold")
         steps = ((size - 1) * stride for size, stride in zip(view.shape, view.strides, strict=True))
         last = view.offset + sum(steps)

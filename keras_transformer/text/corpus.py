@@ -286,10 +286,15 @@ def _json_pair(where: str, line: str, source_lang: str, target_lang: str) -> Pai
             f"{where}: no key {lacking[0]!r} among {sorted(record)}: the keys must be {source_lang!r} and "
             f"{target_lang!r}, or 'source' and 'target'"
         )
-    return Pair(*(_json_text(where, key, record[key]) for key in keys))
+    return Pair(*(json_text(where, key, record[key]) for key in keys))
 
 
-def _json_text(where: str, key: str, text: object) -> str:
+def json_text(where: str, key: str, text: object) -> str:
+    """Return the text of a record.
+
+    Raises:
+        CorpusError: If it is no string, or has half a character.
+    """
     if not isinstance(text, str):
         raise CorpusError(f"{where}: {key!r} is {text!r} where a string is expected")
     if half := SURROGATE.search(text):

@@ -1,4 +1,4 @@
-"""Rows of ids as one array padded with 0, and back.
+"""Rows of ids as one padded array, and back.
 
 B rows, T length.
 """
@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def padded(rows: Sequence[Sequence[int] | NDArray[Any]], length: int | None = None) -> NDArray[np.int32]:
-    """Return rows of ids as an array (B, T), padded with 0 to `length` or to the longest row."""
+def padded(
+    rows: Sequence[Sequence[int] | NDArray[Any]], length: int | None = None, pad_id: int = 0
+) -> NDArray[np.int32]:
+    """Return rows of ids as an array (B, T), padded with `pad_id` to `length` or to the longest row."""
     if length is None:
         length = max(map(len, rows), default=0)
-    filled = np.zeros((len(rows), length), np.int32)
+    filled = np.full((len(rows), length), pad_id, np.int32)
     for index, row in enumerate(rows):
         filled[index, : len(row)] = row
     return filled

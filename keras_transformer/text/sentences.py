@@ -8,7 +8,7 @@ three cases:
 - a line as long as the corpus' lines of several sentences is translated as it is;
 - in any other line, each sentence is translated by itself;
 - a sentence longer than those of the corpus is divided near its middle, at a clause mark if there is one,
-  else at a space, and that is counted.
+  else at a space. The number of divided sentences is counted.
 
 Measured in docs/how-to/translate.md. White space around and between the parts is kept. A full stop that may
 belong to an abbreviation, to initials, to the number of a day or of a list does not end a sentence: a missed

@@ -1,8 +1,8 @@
 """Reading of TMX, the exchange format of translators: an XML stream to translation units, in constant memory.
 
 The parser is the standard library's expat, fed chunk by chunk. Declarations of entities are refused, which
-prevents both attacks by XML (entity expansion, external entities); a DOCTYPE that names tmx14.dtd is allowed
-and never fetched. defusedxml would add nothing to that, so it is not a dependency.
+prevents the two attacks that XML allows (entity expansion, external entities). A DOCTYPE that names tmx14.dtd
+is allowed and never fetched. defusedxml would add nothing to that, so it is not a dependency.
 
 Text is what a translator reads: the code inside the inline tags `bpt`, `ept`, `it`, `ph`, `ut` (and the
 footnote that a `sub` contains) is omitted, highlighted text (`hi`) is kept, and a line break (`<ph

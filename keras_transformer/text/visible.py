@@ -25,6 +25,11 @@ def visible_line(text: str) -> str:
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
+def single_line(text: str) -> str:
+    """Replace line ends by spaces."""
+    return text.replace("\r", " ").replace("\n", " ")
+
+
 def _shown(match: re.Match[str]) -> str:
     character = match[0]
     if unicodedata.category(character) not in _OTHER or character in _JOINERS:

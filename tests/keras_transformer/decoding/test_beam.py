@@ -65,6 +65,18 @@ def test_the_length_penalty_divides_by_a_power_of_the_length_with_its_end() -> N
     np.testing.assert_allclose([score for _, score in found], [np.log(0.24) / 3, np.log(0.36) / 2], rtol=1e-5)
 
 
+def test_the_margin_is_the_smallest_difference_of_scores_that_the_search_compared() -> None:
+    step = chain(
+        {START: {4: 0.5, END: 0.3, 5: 0.15}, 4: {END: 0.6, 5: 0.3, 4: 0.1}, 5: {END: 0.5, 6: 0.4, 4: 0.1}}
+    )
+    greedily = beam_search(step, tf.gather, tf.zeros(1), 1, 1, 4, START, END)
+    # the best three at first: 0.5, 0.3, 0.15; after 4: 0.6, 0.3, 0.1
+    np.testing.assert_allclose(greedily.margins, [np.log(0.5 / 0.3)], rtol=1e-5)
+    several = beam_search(step, tf.gather, tf.zeros(2), 1, 2, 4, START, END, limits=tf.constant([1]))
+    # ... and 1e-12 five times, which are equal
+    np.testing.assert_array_equal(several.margins, [0.0])
+
+
 def test_a_row_at_its_limit_keeps_what_is_alive_as_it_stands() -> None:
     (found,) = search(chain(GARDEN), tf.zeros(2), 1, 2, 4, penalty=0.0, limits=tf.constant([1]))
     assert [answer for answer, _ in found] == [[4], [5]]

@@ -10,7 +10,12 @@ from keras_transformer.models.network import Network
 
 @pytest.mark.parametrize(
     ("preset", "sizes"),
-    [("tiny", (4, 4, 128, 256, 4)), ("small", (4, 4, 256, 1024, 4)), ("base", (6, 6, 512, 2048, 8))],
+    [
+        ("tiny", (4, 4, 128, 256, 4)),
+        ("small", (4, 4, 256, 1024, 4)),
+        ("base", (6, 6, 512, 2048, 8)),
+        ("student", (6, 2, 256, 1536, 8)),
+    ],
 )
 def test_the_presets_are_the_sizes_that_are_promised(preset: str, sizes: tuple[int, ...]) -> None:
     network = Network.from_preset(preset)
@@ -24,7 +29,8 @@ def test_a_preset_with_a_field_said_otherwise() -> None:
 
 
 def test_an_unknown_preset_is_told_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match=r"^there is no preset 'huge'; there are tiny, small, base\.$"):
+    presets = "tiny, small, base, student"
+    with pytest.raises(ValueError, match=rf"^there is no preset 'huge'; there are {presets}\.$"):
         Network.from_preset("huge")
 
 

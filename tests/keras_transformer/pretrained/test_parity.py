@@ -98,7 +98,7 @@ def test_greedy_tokens_and_texts_are_equal(both: Both) -> None:
     for texts, batch in both.batches():
         answers = both.theirs.generate(**batch, num_beams=1).tolist()
         said = both.tokenizer.batch_decode(answers, skip_special_tokens=True)
-        found = both.ours.hypotheses(texts, alignment=False)
+        found = both.ours.hypotheses(texts, alignment=False, loop_guard=False)
         for text, answer, expected, (ours,) in zip(texts, answers, said, found, strict=True):
             theirs = both.own(answer)
             if ours.tokens == theirs:
@@ -139,7 +139,7 @@ def test_ctranslate2_converts_it_to_the_same_answers(both: Both, tmp_path: Path)
         results = translator.translate_batch(
             pieces, beam_size=beam, num_hypotheses=beam, max_decoding_length=longest, min_decoding_length=0
         )
-        found = both.ours.hypotheses(texts, beam=beam, alignment=False)
+        found = both.ours.hypotheses(texts, beam=beam, alignment=False, loop_guard=False)
         equal = 0
         for ours, result in zip(found, results, strict=True):
             own = [[names[number] for number in answer.tokens] for answer in ours]

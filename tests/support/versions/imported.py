@@ -8,6 +8,7 @@ from export.export_request import ExportRequest, Origin
 from export.exporter import export_version
 from export.golden_sentences import Chosen, SourceSentence
 from keras_transformer import TranslationModel
+from tests.support.once import made_once
 from tests.support.paths import ROOT
 
 GOLDEN = ROOT / "tests" / "keras_transformer" / "pretrained" / "golden"
@@ -28,3 +29,9 @@ def exported(
     origin = Origin(None, None, LearnedLengths(**model.lengths._asdict()))
     request = ExportRequest(formats, quantize, with_tokenizer)
     return export_version(model, directory, request, Chosen(sentences, sentences), origin, lambda line: None)
+
+
+def exported_once(shared: Path, kind: str) -> Path:
+    """Return models/fr-mul/1 of a golden directory, in ONNX, exported once in a run of the tests."""
+    place = Path("models", "fr-mul", "1")
+    return made_once(shared / f"imported-{kind}", lambda new: exported(kind, new / place, "onnx")) / place

@@ -1,0 +1,1 @@
+"""Families of models that are read from Hugging Face directories, or trained from nothing."""
