@@ -2,6 +2,9 @@
 
 import os
 
+#: Environment of a process with one thread in each library that chooses the number itself.
+ONE_CORE = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
+
 
 def usable_cores() -> int:
     """Return the number of threads to compute with.

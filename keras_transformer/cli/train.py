@@ -7,28 +7,37 @@ examples:
   keras-transformer train --from build/run --pairs letters.tsv --run build/letters
   keras-transformer train --run build/run --resume
   keras-transformer train --run build/run --resume --steps 20000
+  keras-transformer train --phrasebook fr-en --run build/run --cluster 10.0.0.1:2222,10.0.0.2:2222 --rank 0
+  keras-transformer train --phrasebook fr-en --run build/run --engine ray --workers 2
 
 The options of the recipe have defaults that suit the size of the corpus. The recipe is printed.
 With --from they suit a trained model: a lower peak of the learning rate, a short warm-up, few steps.
 """
 
 import argparse
+import json
+import os
 import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_transformer.cli import CommandError, failures, report
+from keras_transformer.cli import CommandError, at_least_one, failures, main, report
 from keras_transformer.cli._loading import load
 from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
+    from keras_transformer.training.cluster.workers import Workers
     from keras_transformer.training.runs.run_directory import Run
     from keras_transformer.training.runs.starting_point import StartingPoint
 
 FOLLOWS = "follows the size of the corpus"
 RECIPE_HELP = {
-    "preset": "size of the network: tiny, small or base (tiny)",
+    "preset": "size of the network: tiny, small, base or student (tiny)",
     "dropout": f"share of activations dropped in training ({FOLLOWS}: 0.1 to 0.3)",
     "attention_dropout": "share of attention weights dropped in training (0)",
     "inner_dropout": "share of the feed-forward network's inner activations dropped in training (0)",
@@ -40,7 +49,7 @@ RECIPE_HELP = {
     "vocabulary_size": "pieces of the vocabulary (8,000, or as many as the corpus supports)",
     "max_tokens": "longer sentences are cut there in training (128)",
     "batch_tokens": f"tokens of the longer side in a batch, padding included ({FOLLOWS}: 4,096 or 8,192)",
-    "gradient_accumulation_steps": "batches in a step (1)",
+    "gradient_accumulation_steps": "batches in a step, which workers share evenly (one for each worker)",
     "steps": f"steps of the training ({FOLLOWS}: 1,000 to 50,000)",
     "schedule": "learning rate after the warm-up: cosine or inverse-sqrt (cosine)",
     "peak_learning_rate": "highest learning rate (0.005)",
@@ -75,6 +84,38 @@ def configure(parser: argparse.ArgumentParser) -> None:
         dest="start",
         metavar="RUN",
         help="go on from the best weights of another run, trained or imported, with its tokenizer",
+    )
+    cluster = parser.add_argument_group(
+        "several workers", "without these options TF_CONFIG says them, if it is set, as launchers do"
+    )
+    cluster.add_argument(
+        "--cluster", metavar="HOST:PORT,...", help="train together with workers at these addresses"
+    )
+    cluster.add_argument(
+        "--rank", type=int, metavar="N", help="index of this worker in --cluster; 0 writes the run"
+    )
+    cluster.add_argument(
+        "--join-timeout",
+        type=at_least_one("workers wait at least 1 second for each other", 86_400),
+        default=300,
+        metavar="SECONDS",
+        help="how long the workers wait for each other at the start (300)",
+    )
+    cluster.add_argument(
+        "--engine", choices=["ray"], help="start the workers with Ray Train, and again when one fails"
+    )
+    cluster.add_argument(
+        "--workers",
+        type=at_least_one("an engine starts at least 1 worker", 10_000),
+        metavar="N",
+        help="number of workers that the engine starts",
+    )
+    cluster.add_argument(
+        "--max-failures",
+        type=at_least_one("the workers may fail at least 1 time", 1_000_000),
+        default=3,
+        metavar="N",
+        help="how often the engine begins again (3)",
     )
     corpus = parser.add_argument_group("corpus")
     corpus.add_argument(
@@ -133,23 +174,163 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Prepare the run unless it is prepared, then train it."""
+    from keras_transformer.training.cluster.workers import ClusterError
     from keras_transformer.training.runs.run_directory import Run, RunError
 
     directory = Run(arguments.run)
+    workers = _workers(arguments)
     with failures(RunError):
         if arguments.resume:
             _refuse_options(arguments)
-        with directory.lock() if arguments.resume else directory.begin(_about(arguments)):
-            about = directory.about()
-            if not (directory.path / "recipe.json").exists():
-                _prepare(directory, about, resumed=arguments.resume)
+        about = None if arguments.resume else _about(arguments, arguments.workers or workers.size)
+    if arguments.engine is not None:
+        _check_before_launch(directory, about, arguments)
+        _launch(directory, about, arguments)
+        return
+    with failures(RunError, ClusterError), workers:
+        workers.join(arguments.join_timeout)
+        if workers.size > 1:
+            workers.agree(_facts(arguments))
+        with _prepared(directory, about, arguments.steps) if workers.rank == 0 else nullcontext():
+            workers.broadcast()  # the run is prepared
+            if workers.size > 1:
+                _await_run(directory, workers)
+                workers.agree(directory.digests())
             recipe = _recipe(directory)
-            if arguments.resume and arguments.steps is not None:
-                recipe = _extended(directory, recipe, arguments.steps)
-            if recipe.extended_at:
-                report(recipe.extension())
-            report("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
-            _train(directory, recipe)
+            _train(directory, recipe, workers)
+
+
+def _workers(arguments: argparse.Namespace) -> "Workers":
+    """Return the workers that train together, of which this process is one."""
+    from keras_transformer.training.cluster.worker_addresses import workers_of
+
+    if (arguments.engine is None) != (arguments.workers is None):
+        arguments.usage_error("--engine and --workers go together: what starts the workers, and how many")
+    if arguments.engine is not None and (arguments.cluster is not None or arguments.rank is not None):
+        arguments.usage_error(f"--engine {arguments.engine} finds the addresses: leave out --cluster, --rank")
+    try:
+        return workers_of(arguments.cluster, arguments.rank, os.environ)
+    except ValueError as error:
+        arguments.usage_error(str(error))
+        raise
+
+
+def _check_before_launch(
+    directory: "Run", about: dict[str, Any] | None, arguments: argparse.Namespace
+) -> None:
+    """Refuse here what the workers would fail with, again at each attempt."""
+    from keras_transformer.training.data.corpus_options import Corpus
+    from keras_transformer.training.runs.run_directory import RunError
+
+    with failures(RunError):
+        if about is None:
+            directory.check_resumable()
+            return
+        directory.check_unprepared()
+    corpus = Corpus.from_run(about)
+    if corpus.is_piped:
+        arguments.usage_error("the workers cannot read standard input: name a file")
+    corpus.check_files()
+
+
+def _has_begun(run: Path, about: dict[str, Any]) -> bool:
+    """Return whether the run directory holds the run that is meant, and not an earlier one."""
+    from keras_transformer.training.runs.run_directory import Run, RunError
+
+    try:
+        written = Run(run).about()
+    except RunError:
+        return False
+    return all(written.get(name) == value for name, value in json.loads(json.dumps(about)).items())
+
+
+def _launch(directory: "Run", about: dict[str, Any] | None, arguments: argparse.Namespace) -> None:
+    """Let Ray start this command on each worker, and again when one of them fails."""
+    from keras_transformer.libraries import LibraryError, check_installed
+    from keras_transformer.training.cluster.ray_launcher import Launch, LaunchError, launch
+    from keras_transformer.training.history import best
+
+    with failures(LibraryError):
+        check_installed(["ray"], "--engine ray", "scale")
+    run = ["--run", str(directory.path)]
+    options = [word for name, value in _given(arguments).items() for word in (name, *value)]
+    resumed = [
+        "--resume",
+        *(["--steps", str(arguments.steps)] if arguments.resume and arguments.steps else []),
+    ]
+    with failures(LaunchError):
+        launch(
+            Launch(
+                _train_on_worker,
+                directory.path,
+                [*run, *options],
+                [*run, *resumed],
+                partial(_has_begun, directory.path, about or {}),
+                arguments.workers,
+                arguments.max_failures,
+            )
+        )
+    _print_result(directory, best(directory.read("history.json")) or {})
+
+
+def _train_on_worker(words: Sequence[str]) -> int:
+    return main(["train", *words])
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the options that decide what is trained, with their values."""
+    options = ("resume", "start", *_corpus(arguments), *RECIPE_HELP, "separate")
+    values = {name: getattr(arguments, name) for name in options}
+    values["from"] = values.pop("start")
+    return {
+        "--" + name.replace("_", "-"): [str(item) for item in value]
+        if isinstance(value, list)
+        else [str(value)] * (value is not True)
+        for name, value in values.items()
+        if value is not None and value is not False
+    }
+
+
+def _facts(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return what has to be the same on all workers before the run is prepared."""
+    from keras_transformer.files import digest
+    from keras_transformer.libraries import versions_of
+    from keras_transformer.training.runs.run_directory import MADE_WITH
+
+    source = digest(Path(__file__).parents[1], "*.py")
+    given = {name: " ".join(values) for name, values in _given(arguments).items()}
+    return {**versions_of(MADE_WITH), "source code of keras_transformer": source, **given}
+
+
+def _await_run(directory: "Run", workers: "Workers") -> None:
+    """Wait until this worker sees the run that worker 0 has prepared: a shared disk may show it later."""
+    from keras_transformer.training.cluster.workers import ClusterError
+
+    deadline = time.monotonic() + SHARED_SECONDS
+    while not (directory.path / "recipe.json").exists():
+        if time.monotonic() > deadline:
+            raise ClusterError(
+                f"{workers.name(0)} has prepared the run, and {workers.name(workers.rank)} has not seen it "
+                f"after {SHARED_SECONDS:g} s: put {directory.path} on a disk that all workers share."
+            )
+        time.sleep(0.1)
+
+
+@contextmanager
+def _prepared(directory: "Run", about: dict[str, Any] | None, steps: int | None) -> Iterator[None]:
+    """Hold the lock of a run that is prepared; without `about` it is resumed."""
+    resumed = about is None
+    with directory.lock() if about is None else directory.begin(about):
+        about = directory.about()
+        if not (directory.path / "recipe.json").exists():
+            _prepare(directory, about, resumed)
+        recipe = _recipe(directory)
+        if resumed and steps is not None:
+            recipe = _extended(directory, recipe, steps)
+        if recipe.extended_at:
+            report(recipe.extension())
+        report("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
+        yield
 
 
 def _recipe(directory: Any) -> Any:
@@ -178,20 +359,27 @@ def _extended(directory: "Run", recipe: Any, steps: int) -> Any:
     return recipe
 
 
-def _train(directory: Any, recipe: Any) -> None:
+def _train(directory: Any, recipe: Any, workers: "Workers") -> None:
     from keras_transformer.training.runs.checkpoint import CheckpointError
 
     trainer = load("keras_transformer.training.trainer")
     with failures(ValueError):  # a tokenizer or tokens that were changed
-        prepared = trainer.Trainer(directory, recipe)
+        prepared = trainer.Trainer(directory, recipe, workers)
     with failures(trainer.TrainingError, CheckpointError):
         best = prepared.train()
+    if workers.rank:
+        report(f"{workers.name(workers.rank)} is done; {workers.name(0)} has written {directory.path}")
+    else:
+        _print_result(directory, best)
+
+
+def _print_result(directory: Any, best: Any) -> None:
     done = f"best model: {directory.model}, step {best['step']:,}, held-out BLEU {best['bleu']:.2f}"
     next_step = f"next:       echo ... | keras-transformer translate {directory.path}"
     print(visible(f"{done}\ncurves:     {directory.curves}\n{next_step}"))
 
 
-def _about(arguments: argparse.Namespace) -> dict[str, Any]:
+def _about(arguments: argparse.Namespace, workers: int) -> dict[str, Any]:
     """Return the options as run.json stores them, or report every problem of the command line."""
     from keras_transformer.training.data.corpus_options import Corpus
     from keras_transformer.training.recipe import Recipe
@@ -217,6 +405,12 @@ def _about(arguments: argparse.Namespace) -> dict[str, Any]:
         about = Corpus(**corpus).as_run()
     except ValueError as error:
         problems.append(str(error))
+    batches = overrides.setdefault("gradient_accumulation_steps", workers) if workers > 1 else 0
+    if workers > 1 and batches % workers:
+        problems.append(
+            f"--gradient-accumulation-steps is the number of batches in a step, which {workers} workers "
+            f"share evenly; got {batches}"
+        )
     try:
         Recipe.for_corpus(LARGE, network=network, **overrides)
     except ValueError as error:
@@ -312,7 +506,7 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
         if sys.stdin is None or sys.stdin.isatty():
             raise CommandError(remedy)
     try:
-        start = _copied_start(directory, about, resumed)
+        start = _copied_start(directory, about)
         languages = about["source_lang"], about["target_lang"]
         tokenizer = start.tokenizer_for(*languages) if start else None
         if "tokenizer" in about:
@@ -325,16 +519,13 @@ def _prepare(directory: Any, about: dict[str, Any], resumed: bool) -> None:
         raise CommandError(f"{error}. {remedy}" if remedy else str(error)) from error
 
 
-def _copied_start(directory: "Run", about: dict[str, Any], resumed: bool) -> "StartingPoint | None":
+def _copied_start(directory: "Run", about: dict[str, Any]) -> "StartingPoint | None":
     """Copy the model that the run starts from into the run, unless it is there already."""
-    from keras_transformer.training.runs.run_directory import INITIAL_VALID
     from keras_transformer.training.runs.starting_point import StartingPoint
 
     if "from" not in about:
-        for left in (directory.initial, directory.path / INITIAL_VALID):
-            left.unlink(missing_ok=True)  # of an earlier attempt with --from that failed
         return None
-    if not resumed or not directory.initial.exists():
+    if not directory.initial.exists():
         StartingPoint.of(Path(about["directory"], about["from"]["path"])).copy_into(directory)
     start = StartingPoint.copied_into(directory)
     origin = about["from"]
@@ -344,4 +535,5 @@ def _copied_start(directory: "Run", about: dict[str, Any], resumed: bool) -> "St
 
 
 OF_THE_MODEL = ("preset", "tokenizer", "vocabulary_size", "separate")  # which --from decides
+SHARED_SECONDS = 60.0  # from the preparation of a run until all workers see it
 LARGE = 10**9  # pairs: with so many, only options that are wrong for every corpus are refused

@@ -218,6 +218,11 @@ class Recipe(Settings):
         if self.schedule != "cosine":
             now, then = (peak * math.sqrt(self.warmup_steps / step) for step in (done, steps))
             return f"from step {done:,} to {steps:,} the learning rate falls from {now:.2g} to {then:.2g}"
+        if done <= self.warmup_steps:
+            return (
+                f"from step {done:,} the learning rate goes on with its rise to {peak:.2g} at step "
+                f"{self.warmup_steps:,}, and follows the cosine that ends at step {steps:,}"
+            )
         rise = rise_steps(self.warmup_steps, steps, done)
         share = (done + rise - self.warmup_steps) / max(steps - self.warmup_steps, 1)
         top = peak * 0.5 * (1 + math.cos(math.pi * share))

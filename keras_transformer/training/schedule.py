@@ -79,7 +79,7 @@ class InverseSquareRoot(WarmUp):
 class Cosine(WarmUp):
     """Schedule that falls from the peak to 0 at step `steps` along half a cosine.
 
-    If warmup_steps equals steps, it only rises. A run that was given more steps after it had come down to 0
+    If warmup_steps equals steps, it only rises. A run that was given more steps after it had come down
     rises again in a straight line from step `extended_at` on, up to the cosine of the longer run.
 
     Args:
@@ -112,7 +112,7 @@ class Cosine(WarmUp):
         steps = max(self.steps - self.warmup_steps, 1)
         done = ops.minimum((step - self.warmup_steps) / steps, 1.0)
         share = 0.5 * (1.0 + ops.cos(math.pi * done))
-        if not self.extended_at:
+        if self.extended_at <= self.warmup_steps:  # it had not begun to fall
             return share
         rise = rise_steps(self.warmup_steps, self.steps, self.extended_at)
         return share * ops.clip((step - self.extended_at) / rise, 0.0, 1.0)

@@ -18,6 +18,13 @@ from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.averaging import MovingAverage, mean
+from keras_transformer.training.cluster.exchange import (
+    ExchangingAdam,
+    fingerprint,
+    offset_seeds,
+    start_tensorflow,
+)
+from keras_transformer.training.cluster.workers import ClusterError, Workers
 from keras_transformer.training.data.dataset import dataset
 from keras_transformer.training.data.stages import stages
 from keras_transformer.training.history import best
@@ -45,13 +52,15 @@ class Trainer:
     Args:
         run: The run directory.
         recipe: Its recipe.
+        workers: The workers that train together, who have joined. Worker 0 writes the run directory, and the
+            others read it.
 
     Raises:
         TrainingError: If Keras does not run on TensorFlow.
-        ValueError: If there are no held-out pairs.
+        ValueError: If there are no held-out pairs, or the workers cannot share the batches of a step.
     """
 
-    def __init__(self, run: Run, recipe: Recipe) -> None:
+    def __init__(self, run: Run, recipe: Recipe, workers: Workers | None = None) -> None:
         backend = keras.backend.backend()
         if backend != "tensorflow":
             raise TrainingError(
@@ -60,6 +69,10 @@ class Trainer:
             )
         self.run = run
         self.recipe = recipe
+        self.workers = workers or Workers()
+        self.batches = shared_batches(recipe, self.workers.size)
+        if self.workers.size > 1:
+            self._cluster = start_tensorflow(self.workers)
         self.tokenizer = Tokenizer.load(run.tokenizer)
         self.store = TokenStore(run.tokens)
         self.stages = stages(self.store, recipe)
@@ -71,7 +84,7 @@ class Trainer:
         before = list(run.read_pairs(INITIAL_VALID)) if continues else []
         self.model = self._model(self._lengths([*held_out, *before]))
         self.model.compile(
-            optimizer(recipe),
+            optimizer(recipe, self.workers.size),
             LabelSmoothedCrossEntropy(
                 recipe.label_smoothing,
                 reduction="sum" if recipe.gradient_accumulation_steps > 1 else "sum_over_batch_size",
@@ -79,6 +92,11 @@ class Trainer:
             jit_compile=False,  # on a CPU, XLA makes a training step slower; only the loss is compiled
         )
         self.model.optimizer.build(self.model.trainable_variables)
+        self._no_accumulators = (
+            [keras.Variable(np.zeros(weight.shape, np.float32)) for weight in self.model.trainable_variables]
+            if self.batches == 1 < recipe.gradient_accumulation_steps
+            else []
+        )
         self.averaged = self.model.with_policy("float32")
         self.validation = Validation(self.averaged, held_out, recipe.max_tokens)
         self.validation_before = Validation(self.averaged, before, recipe.max_tokens) if before else None
@@ -121,27 +139,55 @@ class Trainer:
 
         Raises:
             TrainingError: If the loss is not finite, or a file cannot be written.
+            ClusterError: If another worker fails, or computes other weights.
         """
         self._restore()
+        offset_seeds(self.model, self.workers.rank)
+        self.check_same_state(self.step)
         recipe = self.recipe
         if not recipe.is_over(self.history):
             store, plan, _ = self.stages[-1]
             accumulated = recipe.gradient_accumulation_steps
+            rank, size = self.workers.rank, self.workers.size
             tokens = store.lengths()[:, 1].sum() / plan.batches_per_epoch() * accumulated
-            bar = ProgressBar(recipe.steps, self.step, float(tokens), accumulated)
-            callbacks = [FiniteLoss(self.step, accumulated), bar, Keeper(self, bar)]
-            if not recipe.average_checkpoints:
-                average = MovingAverage(self.averaged, recipe.ema_decay, self.step, accumulated)
+            bar = ProgressBar(recipe.steps, self.step, float(tokens), self.batches)
+            callbacks = [FiniteLoss(self.step, self.batches), bar, Keeper(self, bar)]
+            if rank == 0 and not recipe.average_checkpoints:
+                average = MovingAverage(self.averaged, recipe.ema_decay, self.step, self.batches)
                 callbacks.insert(1, average)
-            with closing(bar):
+            with closing(bar), self._failures_of_others():
                 self.model.fit(
-                    dataset(self.stages, self.tokenizer.bos_id, self.step, accumulated),
-                    steps_per_epoch=(recipe.steps - self.step) * accumulated,
+                    dataset(self.stages, self.tokenizer.bos_id, self.step, accumulated, rank, size),
+                    steps_per_epoch=(recipe.steps - self.step) * self.batches,
                     shuffle=False,
                     verbose=0,
                     callbacks=callbacks,
                 )
         return dict(best(self.history) or {})
+
+    @contextmanager
+    def _failures_of_others(self) -> Iterator[None]:
+        """Raise ClusterError for what TensorFlow raises once another worker has failed."""
+        try:
+            yield
+        except tf.errors.OpError as error:
+            if self.workers.size == 1:
+                raise
+            failure = self.workers.failure() or f"the exchange of gradients failed: {error.message:.300}"
+            raise ClusterError(failure) from error
+
+    def check_same_state(self, step: int) -> None:
+        """Raise ClusterError if the workers are at different steps, or have different weights."""
+        if self.workers.size > 1:
+            variables = [*self.model.trainable_variables, *self.model.optimizer.variables]
+            self.workers.agree({"step": str(step), "weights": fingerprint(variables)})
+
+    def training_loss(self) -> float:
+        """Return the mean loss since the last validation: on worker 0 that of all workers."""
+        loss = next(metric for metric in self.model.metrics if metric.name == "loss")
+        parts = self.workers.gather([float(loss.total), float(loss.count)])
+        total, count = np.array(parts, np.float32).sum(axis=0)
+        return float(total / count)
 
     def keep(self, step: int, training_loss: float | None) -> dict[str, float]:
         """Validate the averaged model, save it if it is the best so far, and write a checkpoint.
@@ -182,8 +228,14 @@ class Trainer:
         write_curves(self.run.curves, self.history, self.recipe.warmup_steps)
 
     def _variables(self) -> list[Any]:
-        """Return weights, random states, optimizer and average: with step and seed, the state of a run."""
-        return [*self.model.variables, *self.model.optimizer.variables, *self.averaged.trainable_variables]
+        """Return weights, random states, optimizer and average: with step and seed, the state of a run.
+
+        A step of several batches has accumulators, also where each worker has one batch of it: any number of
+        workers may continue the run.
+        """
+        iterations, *state = self.model.optimizer.variables
+        optimizer = [iterations, *self._no_accumulators, *state]
+        return [*self.model.variables, *optimizer, *self.averaged.trainable_variables]
 
     def _save_checkpoint(self) -> None:
         path = self.run.checkpoints / f"step-{self.step:09d}.npz"
@@ -209,7 +261,9 @@ class Trainer:
         if paths:
             progress = checkpoint.restore(paths[-1], self._variables())
             self.step, self.history = progress["step"], progress["history"]
-            self._write_history()
+            self.model.optimizer.variables[0].assign(self.step * self.batches)  # Keras counts batches
+            if self.workers.rank == 0:
+                self._write_history()
         best_scores = best(self.history)
         if best_scores is not None and not self.run.model.exists():
             raise TrainingError(
@@ -246,16 +300,19 @@ class FiniteLoss(keras.callbacks.Callback):
 
 
 class Keeper(keras.callbacks.Callback):
-    """Callback that validates and saves every `validate_every` steps, and stops without patience."""
+    """Callback that validates and saves every `validate_every` steps, and stops without patience.
+
+    Worker 0 does so while the others wait.
+    """
 
     def __init__(self, trainer: Trainer, bar: ProgressBar) -> None:
         super().__init__()
         self.trainer, self.bar = trainer, bar
-        # batches before this process
-        self.batches = trainer.step * trainer.recipe.gradient_accumulation_steps
+        self.batches = trainer.step * trainer.batches  # before this process
         self.log = trainer.run.tensorboard
-        with _failures_reported(self.log):
-            self.writer = tf.summary.create_file_writer(str(self.log))
+        if trainer.workers.rank == 0:
+            with _failures_reported(self.log):
+                self.writer = tf.summary.create_file_writer(str(self.log))
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Validate a model that was trained before at step 0."""
@@ -265,21 +322,26 @@ class Keeper(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Validate and save at the steps that the recipe sets."""
         recipe = self.trainer.recipe
-        step, rest = divmod(self.batches + batch + 1, recipe.gradient_accumulation_steps)
+        step, rest = divmod(self.batches + batch + 1, self.trainer.batches)
         if not rest and (step % recipe.validate_every == 0 or step == recipe.steps):
-            self._keep(step, float((logs or {})["loss"]))
+            self._keep(step, self.trainer.training_loss())
             self.model.reset_metrics()  # so that the next loss covers the steps after this one only
 
     def _keep(self, step: int, loss: float | None) -> None:
-        scores = self.trainer.keep(step, loss)
+        trainer = self.trainer
+        trainer.check_same_state(step)
+        if trainer.workers.rank == 0:
+            self._show(trainer.keep(step, loss))
+        if trainer.workers.broadcast(trainer.recipe.lost_patience(trainer.history)):
+            self.model.stop_training = True
+
+    def _show(self, scores: Mapping[str, float]) -> None:
         rate = float(self.model.optimizer.learning_rate)
         with _failures_reported(self.log), self.writer.as_default(step=int(scores["step"])):
             for name, value in {**scores, "learning_rate": rate}.items():
                 tf.summary.scalar(name, value)
             self.writer.flush()  # so that TensorBoard shows it at once
         self.bar.say(_line(scores))
-        if self.trainer.recipe.lost_patience(self.trainer.history):
-            self.model.stop_training = True
 
 
 def _line(scores: Mapping[str, float]) -> str:
@@ -305,20 +367,34 @@ def _failures_reported(log: Path) -> Iterator[None]:
         ) from error
 
 
-def optimizer(recipe: Recipe) -> keras.optimizers.Optimizer:
+def shared_batches(recipe: Recipe, workers: int) -> int:
+    """Return the number of batches of a step that each worker has.
+
+    Raises:
+        ValueError: If the workers cannot share them evenly.
+    """
+    batches = recipe.gradient_accumulation_steps
+    if batches % workers:
+        possible = [str(count) for count in range(1, batches + 1) if batches % count == 0]
+        raise ValueError(
+            f"a step of this run has {batches} batches (gradient_accumulation_steps), which {workers} "
+            f"workers cannot share evenly: start {', '.join(possible)}, or begin a new run."
+        )
+    return batches // workers
+
+
+def optimizer(recipe: Recipe, workers: int = 1) -> keras.optimizers.Optimizer:
     """Create Adam with the constants of the paper and the schedule of the recipe."""
-    accumulated = recipe.gradient_accumulation_steps
+    accumulated = shared_batches(recipe, workers)
     rise = recipe.peak_learning_rate, recipe.warmup_steps
-    schedule = (
-        Cosine(*rise, recipe.steps, accumulated, recipe.extended_at)
+    options = {
+        "learning_rate": Cosine(*rise, recipe.steps, accumulated, recipe.extended_at)
         if recipe.schedule == "cosine"
-        else InverseSquareRoot(*rise, accumulated)
-    )
-    return Adam(
-        schedule,
-        beta_1=0.9,
-        beta_2=0.98,
-        epsilon=1e-9,
-        global_clipnorm=recipe.clip_norm or None,
-        gradient_accumulation_steps=accumulated if accumulated > 1 else None,
-    )
+        else InverseSquareRoot(*rise, accumulated),
+        "beta_1": 0.9,
+        "beta_2": 0.98,
+        "epsilon": 1e-9,
+        "global_clipnorm": recipe.clip_norm or None,
+        "gradient_accumulation_steps": accumulated if accumulated > 1 else None,
+    }
+    return Adam(**options) if workers == 1 else ExchangingAdam(workers, **options)

@@ -116,6 +116,17 @@ class Corpus:
         names = (name for files in FILES for name in getattr(self, files) or ())
         return any(Weighted.parsed(name).file == str(STANDARD_INPUT) for name in names)
 
+    def check_files(self) -> None:
+        """Open each file of the corpus, before work is done for it; a pipe or a device is left alone.
+
+        Raises:
+            OSError: A file is not there, or cannot be read.
+        """
+        parallel = (getattr(self, name) or [] for name in FILES if name != "pairs")
+        for path in _paths([*chain(*parallel), *(file for file, _ in self.weighted)]):
+            if path.is_file() or not path.exists():
+                path.open("rb").close()
+
     def rules(self) -> CleaningRules:
         """Return the cleaning rules. The phrasebook keeps duplicates: it repeats fixed phrases on purpose."""
         limits: dict[str, Any] = {

@@ -21,25 +21,31 @@ EXAMPLE = ({"source": IDS, "target": IDS}, IDS)
 
 
 def dataset(
-    stages: Sequence[Stage], start_id: int, start: int = 0, gradient_accumulation_steps: int = 1
+    stages: Sequence[Stage],
+    start_id: int,
+    start: int = 0,
+    gradient_accumulation_steps: int = 1,
+    rank: int = 0,
+    workers: int = 1,
 ) -> Any:
     """Return a tf.data.Dataset of ({"source", "target"}, labels) from step `start` on, through all stages.
 
     With gradient_accumulation_steps > 1, each step has that many batches, and each batch has weights for a
     loss that is summed. The weights make the mean of the batches' gradients equal to the gradient of the mean
-    over all tokens of the step, however the tokens are distributed over the batches.
+    over all tokens of the step, however the tokens are distributed over the batches. Of several workers each
+    gets every `workers`-th batch of a step, from `rank` on.
     """
 
     def elements() -> Iterator[Any]:
         done = start
         for store, plan, steps in stages:
+            lengths = store.lengths()[:, 1]
             planned = plan.batches(done * gradient_accumulation_steps)
             for _ in count() if steps is None else range(done, steps):
-                group = [
-                    example(store, start_id, *batch) for batch in islice(planned, gradient_accumulation_steps)
-                ]
-                tokens = sum(np.count_nonzero(labels) for _, labels in group)
-                for inputs, labels in group:
+                group = list(islice(planned, gradient_accumulation_steps))
+                tokens = sum(int(lengths[indices].sum()) for _, indices in group)
+                for batch in group[rank::workers]:
+                    inputs, labels = example(store, start_id, *batch)
                     weights = ((labels != 0) * (gradient_accumulation_steps / tokens)).astype(np.float32)
                     yield (inputs, labels) if gradient_accumulation_steps == 1 else (inputs, labels, weights)
             done = max(0, done - (steps or 0))

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.files import Synced, read_json, write_whole
+from keras_transformer.files import Synced, digest, read_json, write_whole
 from keras_transformer.libraries import versions_of
 from keras_transformer.settings import current_names
 from keras_transformer.text.corpus import Pair
@@ -70,10 +70,12 @@ class Run:
         Raises:
             RunError: If the directory holds a prepared run, or something else than a run.
         """
-        self._check_unprepared()
+        self.check_unprepared()
         self.path.mkdir(parents=True, exist_ok=True)
         with self._locked():
-            self._check_unprepared()  # another process may have prepared it meanwhile
+            self.check_unprepared()  # another process may have prepared it meanwhile
+            for left in (self.initial, self.path / INITIAL_VALID):
+                left.unlink(missing_ok=True)  # of an earlier attempt with --from
             self.write_about(about)
             yield
 
@@ -81,7 +83,12 @@ class Run:
         """Write run.json: the request, and the versions of the libraries."""
         self.write("run.json", {"format": FORMAT, "versions": versions_of(MADE_WITH), **about})
 
-    def _check_unprepared(self) -> None:
+    def check_unprepared(self) -> None:
+        """Check that a run can begin here.
+
+        Raises:
+            RunError: If the directory holds a prepared run, or something else than a run.
+        """
         if (self.path / "recipe.json").exists():
             raise RunError(f"{self.path} holds a run already: continue it with --resume, or name another.")
         if self.path.exists() and not self._may_begin():
@@ -94,6 +101,14 @@ class Run:
             self._check_trained(self.about())  # raises if it is not one of ours
             return True
         return {path.name for path in self.path.iterdir()} <= LEFT_BY_A_KILL
+
+    def check_resumable(self) -> None:
+        """Check that a run can be continued here.
+
+        Raises:
+            RunError: If there is none, or it is damaged, or an imported model.
+        """
+        self._check_trained(self.about())
 
     def _check_trained(self, about: dict[str, Any]) -> None:
         if "imported" in about:
@@ -140,10 +155,20 @@ class Run:
             raise self._damaged("run.json", "; ".join(wrong), BEGIN_AGAIN)
         return {**about, "recipe": current_names(about["recipe"])}
 
+    def digests(self) -> dict[str, str]:
+        """Return a digest of each part of the run that training reads."""
+        parts = {
+            "recipe": "recipe.json",
+            "tokenizer": "tokenizer",
+            "corpus": "tokens",
+            "held-out pairs": VALID,
+        }
+        return {part: digest(self.path / name) for part, name in parts.items()}
+
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the lock of the run; the system releases it however the process ends."""
-        self._check_trained(self.about())  # before a lock file is created
+        self.check_resumable()  # before a lock file is created
         with self._locked():
             yield
 

@@ -318,11 +318,21 @@ def test_a_disk_that_is_full_when_the_log_is_written_is_told(
     tmp_path: Path, disk_of: Callable[[int], AbstractContextManager[None]]
 ) -> None:
     """The log alone: a checkpoint is larger, and would be the first that the disk has no room for."""
+    from keras_transformer.training.cluster.workers import Workers
     from keras_transformer.training.trainer import Keeper, TrainingError
 
     scores = {"step": 4, "training_loss": 3.0, "loss": 3.0, "accuracy": 0.5, "bleu": 1.0}
     recipe = SimpleNamespace(gradient_accumulation_steps=1, validate_every=4, steps=8)
-    trainer = SimpleNamespace(run=Run(tmp_path), recipe=recipe, step=0, keep=lambda *_: scores)
+    trainer = SimpleNamespace(
+        run=Run(tmp_path),
+        recipe=recipe,
+        step=0,
+        batches=1,
+        workers=Workers(),
+        keep=lambda *_: scores,
+        check_same_state=lambda step: None,
+        training_loss=lambda: 3.0,
+    )
     keeper = Keeper(trainer, SimpleNamespace())
     keeper.set_model(SimpleNamespace(optimizer=SimpleNamespace(learning_rate=1e-3)))
     (log,) = (tmp_path / "tensorboard").iterdir()

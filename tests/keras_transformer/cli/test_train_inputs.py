@@ -90,7 +90,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFix
         "--source and --target go together",
         "--valid-source and --valid-target go together",
         "--source-lang and --target-lang are needed: the model records its languages",
-        "preset must be one of tiny, small, base",
+        "preset must be one of tiny, small, base, student",
         "got 'huge'",
         "steps must be a whole number of at least 1 and at most 10,000,000",
         "got 0",

@@ -71,7 +71,7 @@ def test_every_problem_is_told_at_once() -> None:
             seed=2**32, warmup_steps=1, vocabulary_size=9,
         )  # fmt: skip
     assert str(told.value).split("; ") == [
-        "preset must be one of tiny, small, base",
+        "preset must be one of tiny, small, base, student",
         "got 'huge'",
         "steps must be a whole number of at least 1 and at most 10,000,000",
         "got 0",
@@ -161,6 +161,14 @@ def test_too_few_more_steps_are_refused_with_the_fewest_that_will_do() -> None:
         rising.extended(500, 999)
     assert rising.extended(500, 1000).steps == 1000
     assert Recipe(schedule="inverse-sqrt", steps=9000, warmup_steps=1000).extended(500, 999).steps == 999
+
+
+def test_the_extension_of_a_run_inside_of_its_warm_up_goes_on_rising() -> None:
+    extended = Recipe(steps=9000, warmup_steps=1000, patience=2).extended(500, 9500)
+    assert extended.extension() == (
+        "from step 500 the learning rate goes on with its rise to 0.005 at step 1,000, and follows the "
+        "cosine that ends at step 9,500"
+    )
 
 
 def test_patience_begins_anew_with_more_steps() -> None:

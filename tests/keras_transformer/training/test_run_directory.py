@@ -53,6 +53,17 @@ def test_the_versions_that_begin_it_are_kept(tmp_path: Path) -> None:
     assert versions == {name: import_module(name).__version__ for name in modules}
 
 
+def test_a_run_that_begins_again_forgets_the_model_that_an_earlier_attempt_started_from(
+    tmp_path: Path,
+) -> None:
+    """It would go on from that one, if it were killed before it has copied its own and then resumed."""
+    run = begun(tmp_path)
+    run.initial.write_bytes(b"a model")
+    run.write_pairs("initial-valid.jsonl", [Pair("Oui.", "Yes.")])
+    with run.begin(ABOUT):
+        assert files(tmp_path) == {".lock", "run.json"}
+
+
 def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
     run = prepared(tmp_path)
     before = run.about()
@@ -269,3 +280,13 @@ def test_the_run_json_of_an_earlier_version_is_read_by_the_current_names(tmp_pat
         "average_checkpoints": 5,
         "joint": False,
     }
+
+
+def test_the_digests_of_a_run_are_those_of_its_files_and_pass_over_directories(tmp_path: Path) -> None:
+    run = prepared(tmp_path / "run")
+    run.write_pairs("valid.jsonl", [])
+    for directory in (run.tokenizer, run.tokens):
+        (directory / ".snapshot").mkdir(parents=True)
+    before = run.digests()
+    (run.tokenizer / "shared.model").write_bytes(b"1")
+    assert {part for part, digest in run.digests().items() if before[part] != digest} == {"tokenizer"}

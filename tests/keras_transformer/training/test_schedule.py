@@ -41,6 +41,12 @@ def test_an_extended_cosine_rises_again_and_follows_the_longer_one() -> None:
     assert Cosine.from_config(extended.get_config()).extended_at == 12
 
 
+def test_a_cosine_that_was_extended_before_its_peak_does_not_drop_there() -> None:
+    """Patience may end a run inside of its warm-up."""
+    longer, extended = Cosine(0.8, 10, 40), Cosine(0.8, 10, 40, extended_at=9)
+    assert [at(extended, step) for step in range(1, 41)] == [at(longer, step) for step in range(1, 41)]
+
+
 def test_the_papers_formula_is_the_inverse_square_root_with_its_own_peak() -> None:
     width, warmup_steps = 512, 4000
     schedule = InverseSquareRoot(peak_learning_rate=(width * warmup_steps) ** -0.5, warmup_steps=warmup_steps)
