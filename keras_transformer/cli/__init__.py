@@ -38,7 +38,8 @@ VERBS = {
 
 # verbs whose results go to stdout, and the option that sends them to a file instead
 PRINTED = {
-    **dict.fromkeys(("translate", "evaluate", "info", "verify", "completion"), ""),
+    **dict.fromkeys(("evaluate", "info", "verify", "completion"), ""),
+    "translate": "output",
     "phrasebook": "source",
     "walkthrough": "output",
 }

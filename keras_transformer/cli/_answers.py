@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from keras_transformer.bulk.formats import LOOP_MARK
 from keras_transformer.cli import at_least_one
 from keras_transformer.cli._models import configure_search, search_options
+from keras_transformer.inference.answer import Translation
 from keras_transformer.text.sentences import Parts
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 MAX_TOKENS = 2**16
 
 Translate = Callable[[list[str]], Iterable[Any]]  # returns an answer to each part of lines
-Form = Callable[[Parts, list[Any]], str]  # formats the answers to the parts of a line
+Form = Callable[[Parts, list[Any]], Translation]  # formats the answers to the parts of a line
 
 
 def configure_answers(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +32,12 @@ def configure_answers(parser: argparse.ArgumentParser) -> None:
         help="maximum tokens of an answer (2 S + 10 for S source tokens)",
     )
     forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--scores", action="store_true", help="print the score and a tab before each line")
+    forms.add_argument(
+        "--scores",
+        action="store_true",
+        help="print the score and a tab before each line, and a tab and the word loop after one that "
+        "repeats itself",
+    )
     forms.add_argument(
         "--json",
         action="store_true",
@@ -44,7 +51,7 @@ def answers(model: "TranslationModel", arguments: argparse.Namespace) -> tuple[T
 
     options = search_options(arguments)
     if not (arguments.scores or arguments.json or arguments.max_tokens):
-        return sentence_translator(model, **options), Parts.joined
+        return sentence_translator(model, **options), Translation.joined
     options |= {"max_tokens": arguments.max_tokens, "alignment": arguments.json}
     translate = partial(model.hypotheses, **options)
     if arguments.json:
@@ -52,8 +59,16 @@ def answers(model: "TranslationModel", arguments: argparse.Namespace) -> tuple[T
     return translate, partial(_scored, arguments.length_penalty) if arguments.scores else _best
 
 
-def _best(line: Parts, results: "list[list[Hypothesis]]") -> str:
-    return line.joined([beam[0].text if beam else "" for beam in results])
+def scored_line(score: float | None, translation: Translation) -> Translation:
+    """Return a line with its score before it, and with its mark behind it if it is a loop."""
+    shown = "" if score is None else f"{score:.4f}"
+    mark = LOOP_MARK if translation.looped else ""
+    return translation._replace(text=f"{shown}\t{translation.text}{mark}")
+
+
+def _best(line: Parts, results: "list[list[Hypothesis]]") -> Translation:
+    text = line.joined([beam[0].text if beam else "" for beam in results])
+    return Translation(text, any(beam and beam[0].finish_reason == "loop" for beam in results))
 
 
 def _score(penalty: float, results: "list[list[Hypothesis]]") -> float | None:
@@ -62,12 +77,13 @@ def _score(penalty: float, results: "list[list[Hypothesis]]") -> float | None:
     return sum(log_probs) / len(log_probs) ** penalty if log_probs else None
 
 
-def _scored(penalty: float, line: Parts, results: "list[list[Hypothesis]]") -> str:
-    score = _score(penalty, results)
-    return f"{'' if score is None else f'{score:.4f}'}\t{_best(line, results)}"
+def _scored(penalty: float, line: Parts, results: "list[list[Hypothesis]]") -> Translation:
+    return scored_line(_score(penalty, results), _best(line, results))
 
 
-def _object(model: "TranslationModel", penalty: float, line: Parts, results: "list[list[Hypothesis]]") -> str:
+def _object(
+    model: "TranslationModel", penalty: float, line: Parts, results: "list[list[Hypothesis]]"
+) -> Translation:
     parts = [
         {
             "source": text,
@@ -76,8 +92,9 @@ def _object(model: "TranslationModel", penalty: float, line: Parts, results: "li
         }
         for text, beam in zip(line.texts, results, strict=True)
     ]
-    content = {"text": _best(line, results), "score": _score(penalty, results), "sentences": parts}
-    return json.dumps(content, ensure_ascii=False)
+    best = _best(line, results)
+    content = {"text": best.text, "score": _score(penalty, results), "sentences": parts}
+    return best._replace(text=json.dumps(content, ensure_ascii=False))
 
 
 def _pieces(model: "TranslationModel", text: str) -> list[str]:
@@ -94,4 +111,5 @@ def _answer(model: "TranslationModel", answer: "Hypothesis") -> dict[str, Any]:
         "pieces": pieces,
         "log_probs": answer.log_probs,
         "alignment": answer.alignment,
+        "finish_reason": answer.finish_reason,
     }

@@ -23,7 +23,7 @@ from keras_transformer.text.corpus import (
     decompressed,
     reading,
 )
-from keras_transformer.text.visible import visible
+from keras_transformer.text.visible import single_line, visible
 
 
 class LineReader:
@@ -149,7 +149,7 @@ def write_line(line: str) -> None:
     A terminal receives no control characters; a file or a pipe receives the text unchanged.
     """
     sys.stdout.flush()
-    line = line.replace("\r", " ").replace("\n", " ")
+    line = single_line(line)
     rest = memoryview((visible(line) if sys.stdout.isatty() else line).encode() + b"\n")
     while rest:  # without a buffer, as under PYTHONUNBUFFERED, a signal can shorten a write
         rest = rest[sys.stdout.buffer.write(rest) :]

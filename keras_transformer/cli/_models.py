@@ -1,20 +1,28 @@
-"""The MODEL argument of a verb, and the options of its search."""
+"""The MODEL argument of a verb: what a path holds, what a wrong one may mean; and the options of a search."""
 
 import argparse
 import math
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
 from keras_transformer.cli import CommandError, _loading, at_least_one
 from keras_transformer.cli._interrupts import interruptible
-from keras_transformer.cli._nearby import is_model_file, is_run, refuse_if_another_is_near
 
 if TYPE_CHECKING:
+    from keras_transformer.models.network import Network
     from keras_transformer.models.translation import TranslationModel
 
 LARGEST_PENALTY = 10
 MAX_BEAM = 256
+DEFAULT_SEARCH: dict[str, Any] = {"beam": 1, "length_penalty": 1.0, "loop_guard": True}
+MAX_CHILDREN = 1000  # entries of a directory that are examined
+MAX_ENTRIES = 10_000  # entries of all directories together
+
+Kind = Callable[[Path], bool]
 
 
 def check_model(path: Path) -> None:
@@ -29,7 +37,7 @@ def check_model(path: Path) -> None:
             f"{path} is an exported version, for `translate`, `evaluate`, `verify` and `info`: "
             "name the run from which it was exported."
         )
-    file = _file(path)
+    file = model_file(path)
     if path.is_dir() and not file.exists():
         raise CommandError(f"there is no model in {path}: {file} does not exist.")
     if not is_model_file(file):
@@ -40,6 +48,24 @@ def check_model(path: Path) -> None:
         ZipFile(file).close()
     except BadZipFile as error:
         raise _damaged(file, error) from error
+
+
+def read_config(path: Path) -> "tuple[Network, bool]":
+    """Return the network of a run directory or of a .keras file, and whether the model has a tokenizer.
+
+    Raises:
+        CommandError: If the file is damaged or contains another model.
+    """
+    from keras_transformer.models.network import Network
+    from keras_transformer.training.runs.run_summary import FactsError, archived
+
+    try:
+        config, _ = archived(model_file(path))
+        return Network.from_dict(config["network"]), config["tokenizer"] is not None
+    except FactsError as error:
+        raise CommandError(str(error)) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(model_file(path), error) from error
 
 
 def load_model(path: Path) -> "TranslationModel":
@@ -55,10 +81,11 @@ def load_model(path: Path) -> "TranslationModel":
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from error
     except (BadZipFile, KeyError, NotImplementedError) as error:  # of the archive: zipfile has all three
-        raise _damaged(_file(path), error) from error
+        raise _damaged(model_file(path), error) from error
 
 
-def _file(path: Path) -> Path:
+def model_file(path: Path) -> Path:
+    """Return the .keras file of a run directory, or the file itself."""
     return path / "model.keras" if path.is_dir() else path
 
 
@@ -73,16 +100,23 @@ def configure_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--beam",
         type=at_least_one("a beam keeps at least 1 answer", MAX_BEAM),
-        default=1,
+        default=DEFAULT_SEARCH["beam"],
         metavar="N",
         help="width of the beam search; 1 is greedy (1)",
     )
     parser.add_argument(
         "--length-penalty",
         type=length_penalty,
-        default=1.0,
+        default=DEFAULT_SEARCH["length_penalty"],
         metavar="X",
         help="divide the score of an answer by its length to this power; more prefers long answers (1.0)",
+    )
+    parser.add_argument(
+        "--no-loop-guard",
+        dest="loop_guard",
+        action="store_false",
+        help="return answers that repeat themselves as they are; by default the next answer of the beam is "
+        "taken, or the repetition is cut",
     )
     parser.add_argument(
         "--target-language",
@@ -93,7 +127,7 @@ def configure_search(parser: argparse.ArgumentParser) -> None:
 
 def search_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of a search as arguments of the model's methods."""
-    return {"beam": arguments.beam, "length_penalty": arguments.length_penalty}
+    return {name: getattr(arguments, name) for name in DEFAULT_SEARCH}
 
 
 def length_penalty(text: str) -> float:
@@ -107,3 +141,71 @@ def length_penalty(text: str) -> float:
             f"a length penalty is a number from 0 to {LARGEST_PENALTY}; got {text}"
         )
     return penalty
+
+
+def is_run(path: Path) -> bool:
+    """Return whether it is a run directory."""
+    return (path / "run.json").is_file() or (path / "model.keras").is_file()
+
+
+def is_model_file(path: Path) -> bool:
+    """Return whether it is a .keras file."""
+    return path.suffix == ".keras" and path.is_file()
+
+
+def is_version(path: Path) -> bool:
+    """Return whether it is an exported version."""
+    return (path / "manifest.json").is_file()
+
+
+def is_root(path: Path, budget: Iterator[int] | None = None) -> bool:
+    """Return whether it has NAME/VERSION directories, after examining at most `budget` entries."""
+    budget = _budget() if budget is None else budget
+    return any(is_version(version) for name in _children(path, budget) for version in _children(name, budget))
+
+
+def refuse_if_another_is_near(path: Path, *kinds: Kind) -> None:
+    """Raise CommandError if the path is of none of these kinds, and suggest a path near it that is.
+
+    Near a directory are the entries up to two levels below it. Near a path that does not exist are entries of
+    its parent with a similar name, and the newest version.
+    """
+    if any(kind(path) for kind in kinds):
+        return
+    budget = _budget()
+    near = _inside(path, budget) if path.exists() else _beside(path, budget)
+    for candidate in near:
+        if any(is_root(candidate, budget) if kind is is_root else kind(candidate) for kind in kinds):
+            problem = "is not one that this verb takes" if path.exists() else "does not exist"
+            raise CommandError(f"{path} {problem}: did you mean {candidate}?")
+
+
+def _budget() -> Iterator[int]:
+    return iter(range(MAX_ENTRIES))
+
+
+def _inside(path: Path, budget: Iterator[int]) -> Iterator[Path]:
+    children = _children(path, budget)
+    yield from children
+    for child in children:
+        yield from _children(child, budget)
+
+
+def _beside(path: Path, budget: Iterator[int]) -> Iterator[Path]:
+    siblings = {sibling.name: sibling for sibling in _children(path.parent, budget)}
+    names = [name for name in siblings if path.name.isdecimal() and name.isdecimal()]
+    names += get_close_matches(path.name, siblings)
+    return map(siblings.__getitem__, names)
+
+
+def _children(path: Path, budget: Iterator[int]) -> list[Path]:
+    """Return the entries of a directory, the highest version first; none if it cannot be read."""
+
+    def order(entry: Path) -> tuple[int, str]:
+        return (-int(entry.name) if entry.name.isdecimal() else 0, entry.name)
+
+    try:
+        entries = [entry for entry, _ in zip(islice(path.iterdir(), MAX_CHILDREN), budget, strict=False)]
+    except OSError:
+        return []
+    return sorted((entry for entry in entries if not entry.name.startswith(".")), key=order)

@@ -10,10 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from keras_transformer.cli import CommandError, failures
-from keras_transformer.cli._answers import Form, Translate, answers
+from keras_transformer.cli._answers import Form, Translate, answers, scored_line
 from keras_transformer.cli._interrupts import interruptible
-from keras_transformer.cli._models import search_options
-from keras_transformer.cli._nearby import is_model_file, is_run, is_version, refuse_if_another_is_near
+from keras_transformer.cli._models import (
+    is_model_file,
+    is_run,
+    is_version,
+    refuse_if_another_is_near,
+    search_options,
+)
+from keras_transformer.inference.answer import Translation
 from keras_transformer.text.division import TargetLanguageError, divided_for
 from keras_transformer.text.sentences import Lengths, Parts
 
@@ -164,13 +170,13 @@ def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str
         )
 
 
-def _text(line: Parts, results: "list[Translated]") -> str:
+def _text(line: Parts, results: "list[Translated]") -> Translation:
     """Return the translation of a line."""
-    return line.joined([result.text for result in results])
+    return Translation.joined(line, ((result.text, result.looped) for result in results))
 
 
-def _scored(penalty: float, line: Parts, results: "list[Translated]") -> str:
+def _scored(penalty: float, line: Parts, results: "list[Translated]") -> Translation:
     """Return the score of a line, as if its parts were one answer, and its translation."""
     tokens = sum(result.tokens for result in results)
     total = sum(result.score * result.tokens for result in results)
-    return f"{f'{total / tokens**penalty:.4f}' if tokens else ''}\t{_text(line, results)}"
+    return scored_line(total / tokens**penalty if tokens else None, _text(line, results))

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from keras_transformer.cli import CommandError, add_files, failures
-from keras_transformer.cli._models import search_options
+from keras_transformer.cli._answers import scored_line
+from keras_transformer.cli._models import DEFAULT_SEARCH, search_options
 from keras_transformer.cli._opened import Opened, refuse_what_only_a_run_can
+from keras_transformer.inference.answer import Translation
 from keras_transformer.libraries import LibraryError, check_installed
 from keras_transformer.text.sentences import Parts
 
@@ -222,19 +224,23 @@ def _whole(line: str) -> Parts:
     return Parts([line], ["", ""], 0) if line else Parts([], [""], 0)
 
 
-def _text(line: Parts, results: "list[wire.Translation]") -> str:
-    return results[0].text if line.texts else ""
+def _text(line: Parts, results: "list[wire.Translation]") -> Translation:
+    from serving.v1 import translation_pb2 as wire
+
+    if not line.texts:
+        return Translation("", looped=False)
+    return Translation(results[0].text, results[0].finish_reason == wire.FINISH_REASON_LOOP)
 
 
 def _search(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the search options that differ from their defaults; earlier servers have none of them."""
-    given = search_options(arguments).items()
-    return {name: value for name, value in given if value != 1}
+    given = search_options(arguments)
+    return {name: value for name, value in given.items() if value != DEFAULT_SEARCH[name]}
 
 
-def _scored(penalty: float, line: Parts, results: "list[wire.Translation]") -> str:
-    score = ""
+def _scored(penalty: float, line: Parts, results: "list[wire.Translation]") -> Translation:
+    score = None
     if line.texts and results[0].HasField("score"):
         tokens = results[0].usage.target_tokens
-        score = f"{results[0].score * tokens / tokens**penalty:.4f}"
-    return f"{score}\t{_text(line, results)}"
+        score = results[0].score * tokens / tokens**penalty
+    return scored_line(score, _text(line, results))

@@ -52,17 +52,20 @@ def run(arguments: argparse.Namespace) -> None:
         text = "\n".join(read_lines(STANDARD_INPUT))
     if not text.strip():
         raise CommandError("the text is empty: it must have at least one word.")
-    from keras_transformer.cli._models import check_model, load_model
+    from keras_transformer.cli._models import check_model, load_model, read_config
     from keras_transformer.files import check_writable, write_whole
+    from keras_transformer.viz.heads import Choice, heads_of, sizes_of
 
     check_model(arguments.model)
+    choice = Choice(arguments.kind, arguments.layer, arguments.head)
+    network, _ = read_config(arguments.model)
+    with failures(ValueError):
+        choice.check(sizes_of(network))
     check_writable(arguments.output)
     model = load_model(arguments.model)
     from keras_transformer.viz.attention_page import attention_page
     from keras_transformer.viz.attention_picture import attention_png
-    from keras_transformer.viz.heads import Choice, heads_of
 
-    choice = Choice(arguments.kind, arguments.layer, arguments.head)
     with failures(ValueError):
         heads = heads_of(model, text, arguments.target)
         is_page = arguments.output.suffix == ".html"

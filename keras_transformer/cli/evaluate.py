@@ -19,18 +19,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.cli import CommandError, add_files, failures
-from keras_transformer.cli._models import check_model, configure_search, load_model, search_options
-from keras_transformer.cli._nearby import is_version
+from keras_transformer.cli._models import (
+    DEFAULT_SEARCH,
+    check_model,
+    configure_search,
+    is_version,
+    load_model,
+    search_options,
+)
 from keras_transformer.cli._opened import open_exported, open_translator
 from keras_transformer.files import check_writable, write_whole
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
+    from keras_transformer.inference.answer import Translation
     from keras_transformer.text.tokenizer import Tokenizer
 
 SIGNIFICANT = 0.05
-NO_SEARCH = {"beam": 1, "length_penalty": 1.0}  # the defaults of the search
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -79,23 +85,23 @@ def run(arguments: argparse.Namespace) -> None:
     models = [_opened(path, arguments) if is_model else None for path, is_model in systems]
     with failures(ValueError):
         _check_language(arguments.target_language, models)
-        translated = [
-            columns.pop(0)
+        outputs = [
+            _Output(str(path), columns.pop(0), None)
             if model is None or sources is None
-            else _translate(model, sources, arguments.target_language)
-            for model in models
+            else _translate(model, sources, arguments, str(path))
+            for model, (path, _) in zip(models, systems, strict=True)
         ]
         arguments.tokenize = arguments.tokenize or _tokenization(models, arguments.target_language)
-        _evaluate(arguments, sources, references, translated, [str(path) for path, _ in systems])
+        _evaluate(arguments, sources, references, outputs)
 
 
 def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path]) -> None:
     if models and not arguments.source:
         arguments.usage_error(f"--source is needed: it is what {models[0]} translates")
-    if not models and (search_options(arguments) != NO_SEARCH or arguments.target_language):
+    if not models and (search_options(arguments) != DEFAULT_SEARCH or arguments.target_language):
         arguments.usage_error(
-            "--beam, --length-penalty and --target-language are options of a MODEL, and none is named: "
-            "leave them out"
+            "--beam, --length-penalty, --no-loop-guard and --target-language are options of a MODEL, and "
+            "none is named: leave them out"
         )
     others = [*([arguments.source] if arguments.source else []), *texts]
     if [*others, arguments.reference].count(STANDARD_INPUT) > 1:
@@ -134,30 +140,41 @@ def _read(paths: list[Path], reference: Path) -> tuple[list[list[str]], list[str
     return columns, references
 
 
+class _Output(NamedTuple):
+    """Translations that are scored, and the number of those in which the loop guard found a loop."""
+
+    name: str
+    texts: list[str]
+    looped: int | None
+
+
 class _System(NamedTuple):
     """A MODEL that is scored."""
 
-    translate: Callable[..., list[str]]
+    translate: "Callable[..., list[Translation]]"
     tokenizer: "Tokenizer | None"
 
 
 def _opened(path: Path, arguments: argparse.Namespace) -> _System:
     """Open a run directory, a .keras file or an exported version."""
     if not is_version(path):
+        from keras_transformer.models.translate import translate
+
         model = load_model(path)
-        translate = partial(model.translate, **search_options(arguments))
-        return _System(translate, model.tokenizer)
+        return _System(partial(translate, model, **search_options(arguments)), model.tokenizer)
     version = open_exported(path)
     translator, _ = open_translator(version, arguments)
     return _System(translator.translate_divided, version.tokenizer)
 
 
-def _translate(model: _System, sources: list[str], language: str | None) -> list[str]:
+def _translate(model: _System, sources: list[str], arguments: argparse.Namespace, name: str) -> _Output:
     print(f"translating {len(sources):,} sentences", file=sys.stderr, flush=True)
     options = {}
     if model.tokenizer and model.tokenizer.target_languages:
-        options["target_language"] = language
-    return model.translate(sources, **options)
+        options["target_language"] = arguments.target_language
+    found = model.translate(sources, **options)
+    looped = sum(translation.looped for translation in found) if arguments.loop_guard else None
+    return _Output(name, [translation.text for translation in found], looped)
 
 
 def _check_language(language: str | None, models: list[_System | None]) -> None:
@@ -179,14 +196,14 @@ def _evaluate(
     arguments: argparse.Namespace,
     sources: list[str] | None,
     references: list[str],
-    translated: list[list[str]],
-    names: list[str],
+    outputs: list[_Output],
 ) -> None:
     from keras_transformer.evaluation.scores import score
     from keras_transformer.evaluation.significance import compare
     from keras_transformer.viz.differences import folded
 
     settings = {"lowercase": arguments.lowercase, "tokenize": arguments.tokenize}
+    names, translated, loops = zip(*outputs, strict=True)
     ours, other = translated[0], translated[1] if len(translated) > 1 else None
     scores = score(ours, references, **settings)
     compared = [] if other is None else compare(ours, other, references, **settings)
@@ -198,10 +215,11 @@ def _evaluate(
         "system": names[0],
         "sentences": len(references),
         "exact": sum(exact),
+        "looped": loops[0],
         "scores": list(map(asdict, scores)),
     }
     if other is not None:
-        result |= {"other": names[1], "comparison": list(map(asdict, compared))}
+        result |= {"other": names[1], "other_looped": loops[1], "comparison": list(map(asdict, compared))}
     print(visible(json.dumps(result, ensure_ascii=False) if arguments.json else _table(result)))
     if arguments.worst:
         from keras_transformer.viz import worst_sentences
@@ -224,20 +242,28 @@ def _evaluate(
 
 
 def _table(result: dict[str, Any]) -> str:
+    count = result["sentences"]
     lines = [
-        f"{result['system']}: {result['sentences']:,} sentences, {result['exact']:,} exactly as the reference"
+        f"{result['system']}: {count:,} sentences, {result['exact']:,} exactly as the reference"
+        + _loops(result["looped"], count)
     ]
     for score in result["scores"]:
         bounds = "" if score["low"] is None else f"[{score['low']:.2f}, {score['high']:.2f}]"
         lines.append(f"  {score['name']:<5} {score['value']:6.2f}  {bounds:<16}  {score['signature']}")
     if "other" in result:
-        lines.append(f"against {result['other']}, by paired bootstrap:")
+        lines.append(
+            f"against {result['other']}, by paired bootstrap{_loops(result['other_looped'], count)}:"
+        )
     for row in result.get("comparison", []):
         lines.append(
             f"  {row['name']:<5} {row['ours']:6.2f}  against {row['other']:6.2f}  p = {row['p']:.3f}  "
             + _verdict(row)
         )
     return "\n".join(lines)
+
+
+def _loops(looped: int | None, count: int) -> str:
+    return "" if looped is None else f", {looped:,} loops ({looped / count:.1%})"
 
 
 def _verdict(compared: dict[str, Any]) -> str:

@@ -10,12 +10,12 @@ import argparse
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from keras_transformer.cli import CommandError, add_files, at_least_one, failures, report
 from keras_transformer.cli._interrupts import raise_interrupt
 from keras_transformer.cli._lines import read_lines
-from keras_transformer.cli._models import check_model, load_model
+from keras_transformer.cli._models import check_model, load_model, read_config
 from keras_transformer.files import check_writable
 from keras_transformer.text.visible import visible
 from keras_transformer.training.runs.model_card import UNKNOWN_LICENSE
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from export.golden_sentences import SourceSentence
     from keras_transformer.models.translation import TranslationModel
     from keras_transformer.text.sentences import Lengths
+    from keras_transformer.text.tokenizer import Tokenizer
 
 DEFAULT_FORMATS = "saved_model,onnx,ctranslate2"
 GOLDEN = 200
@@ -89,6 +90,9 @@ def run(arguments: argparse.Namespace) -> None:
             f"{arguments.output} exists and is never overwritten: name another, such as the next version."
         )
     check_model(arguments.model)
+    _, has_tokenizer = read_config(arguments.model)
+    if not has_tokenizer:
+        raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
     check_writable(arguments.output)
     valid = (arguments.model if arguments.model.is_dir() else arguments.model.parent) / "valid.jsonl"
     if arguments.golden is None and not valid.is_file():
@@ -144,9 +148,7 @@ def _export(
     from export.golden_sentences import chosen
     from keras_transformer.cli._loading import load
 
-    tokenizer = model.tokenizer
-    if tokenizer is None:
-        raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
+    tokenizer = cast("Tokenizer", model.tokenizer)  # its config has one
     module = load("export.exporter")
     with failures(ValueError, end="."):
         version = module.export_version(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli import CommandError, failures
-from keras_transformer.cli._nearby import is_model_file, is_run, is_version, refuse_if_another_is_near
+from keras_transformer.cli._models import is_model_file, is_run, is_version, refuse_if_another_is_near
 from keras_transformer.text.visible import visible
 
 
@@ -102,17 +102,30 @@ def _exported(summary: dict[str, Any]) -> dict[str, str | None]:
     formats = (f"{name} {' and '.join(precisions)}" for name, precisions in summary["formats"].items())
     scores = (f"{score['name']} {score['value']:.2f}" for score in quality["scores"])
     speeds = (
-        f"{row['runtime']} {row['precision']} {row['sentences_per_second']:,.0f}"
+        f"{row['runtime']} {row['precision']}{_beam(row)} {row['sentences_per_second']:,.0f}"
         for row in quality["agreement"]
     )
+    beam = quality["beam"]
     machine = quality["machine"]
     return {
         "formats": ", ".join(formats),
         "limits": f"{limits['source_tokens']:,} source tokens; for n of them an answer has at most "
         f"{limits['answer_factor']} n + {limits['answer_extra']} tokens, and {limits['target_tokens']:,}",
         "scores": f"{', '.join(scores) or 'no references'}, on {quality['sentences']:,} golden sentences",
+        **({"beam": _searched(beam)} if beam else {}),
         "sentences/s": f"{', '.join(speeds)}, on {machine['processor']}, {machine['threads']} thread",
     }
+
+
+def _beam(row: dict[str, Any]) -> str:
+    return f" beam {row['beam']}" if row["beam"] > 1 else ""
+
+
+def _searched(beam: dict[str, Any]) -> str:
+    return (
+        f"BLEU {beam['bleu']:.2f} with a beam of {beam['beam']}, {beam['greedy_bleu']:.2f} greedily, "
+        f"on {beam['sentences']:,} of them"
+    )
 
 
 def _domain(summary: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.cli import CommandError, add_files, at_least_one, failures, report
-from keras_transformer.cli._nearby import is_root, is_version, refuse_if_another_is_near
+from keras_transformer.cli._models import is_root, is_version, refuse_if_another_is_near
 from keras_transformer.libraries import LibraryError, check_installed
 from keras_transformer.text.visible import visible
 

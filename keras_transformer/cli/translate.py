@@ -6,6 +6,7 @@ examples:
   keras-transformer translate build/demo/run --input letters.txt --beam 5 --scores
   keras-transformer translate build/demo/models/fr-en/1 --input letters.txt
   keras-transformer translate grpc://127.0.0.1:50051 --input letters.txt
+  keras-transformer translate build/demo/models/fr-en/1 --engine processes --input 'in/*.gz' --output out
 """
 
 import argparse
@@ -20,6 +21,7 @@ from typing import Any, Self
 
 from keras_transformer.cli import report
 from keras_transformer.cli._answers import Form, Translate, configure_answers
+from keras_transformer.cli._bulk import configure_bulk, refuse_bulk_options, translate_files
 from keras_transformer.cli._lines import LineReader, interrupt_held_back, write_line
 from keras_transformer.cli._opened import Opened, opened
 from keras_transformer.cli._remote import (
@@ -29,6 +31,7 @@ from keras_transformer.cli._remote import (
     path_or_address,
     refuse_server_options,
 )
+from keras_transformer.inference.answer import Translation
 from keras_transformer.progress_bar import progress_bar
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.sentences import Parts
@@ -51,13 +54,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=STANDARD_INPUT,
         metavar="F",
-        help="text to translate, which may be gzipped; - is standard input (-)",
+        help="text to translate, which may be gzipped; with --engine a pattern; - is standard input (-)",
     )
     configure_answers(parser)
+    configure_bulk(parser)
     configure_remote(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
+    """Translate a corpus with an engine, or else one file."""
+    if arguments.engine:
+        translate_files(arguments)
+    else:
+        refuse_bulk_options(arguments)
+        _translate_file(arguments)
+
+
+def _translate_file(arguments: argparse.Namespace) -> None:
     """Translate chunks of lines. The printed count of lines is correct whatever interrupts it."""
     with LineReader.of(arguments.input) as lines, ready(arguments) as model:
         from_terminal = " from the terminal; Ctrl-D ends" if lines.from_terminal else " ..."
@@ -71,8 +84,8 @@ def run(arguments: argparse.Namespace) -> None:
                 parts = [model.divide(line if line.strip() else "") for line in chunk]
                 for line, divided in translated(parts, portions, model.form):
                     with interrupt_held_back():
-                        write_line(line)
-                        progress.count(divided)
+                        write_line(line.text)
+                        progress.count(divided, line.looped)
                 progress.show_chunk()
 
 
@@ -111,7 +124,7 @@ class Portions:
                 self._notify(begin, len(texts))
 
 
-def translated(lines: list[Parts], translate: Translate, form: Form) -> Iterator[tuple[str, int]]:
+def translated(lines: list[Parts], translate: Translate, form: Form) -> Iterator[tuple[Translation, int]]:
     """Yield the output for each line, and the number of its sentences that were divided."""
     texts = [text for line in lines for text in line.texts]
     answers = iter(translate(texts) if texts else [])
@@ -127,7 +140,8 @@ class Progress:
 
     def __init__(self, lines: LineReader, max_tokens: int) -> None:
         self._lines, self._max_tokens = lines, max_tokens
-        self._done = self._divided = self._begin = 0  # lines, sentences, bytes before the chunk
+        self._done = self._looped = self._divided = 0  # lines, and sentences
+        self._begin = 0  # bytes before the chunk
         self.bar = progress_bar(
             "{percentage:.0f}% " if lines.size else "",
             "{remaining} left{postfix}" if lines.size else "{elapsed}{postfix}",
@@ -136,9 +150,10 @@ class Progress:
             mininterval=0,
         )
 
-    def count(self, divided: int) -> None:
-        """Record a printed line, and the number of its sentences that were divided."""
+    def count(self, divided: int, looped: bool) -> None:
+        """Record a printed line, the number of its sentences that were divided, and whether it is a loop."""
         self._done += 1
+        self._looped += looped
         self._divided += divided
 
     def show_portion(self, done: int, sentences: int) -> None:
@@ -163,6 +178,9 @@ class Progress:
         self.bar.close()
         if kind is BrokenPipeError:
             return
+        if self._looped:
+            loops = _counted(self._looped, "line")
+            report(f"{loops} with a loop: the translation repeated itself and was cut, or did not end")
         if self._done > (1 if kind is None else 0):
             report(self._rate() if kind is None else f"{_counted(self._done, 'line')} done")
         if self._divided:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli import CommandError, report
-from keras_transformer.cli._nearby import is_version, refuse_if_another_is_near
+from keras_transformer.cli._models import is_version, refuse_if_another_is_near
 from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from export.artifact.quality_card import Agreement
     from export.verify import Certificate, Difference
 
-HEADINGS = ("runtime", "precision", "sentences", "identical", "as text", "near-ties", "score off by", "BLEU",
-            "change", "sentences/s")  # fmt: skip
+HEADINGS = ("runtime", "precision", "beam", "sentences", "identical", "as text", "near-ties", "score off by",
+            "BLEU", "change", "sentences/s")  # fmt: skip
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -73,6 +73,7 @@ def _cells(row: "Agreement") -> tuple[str, ...]:
     return (
         row.runtime,
         row.precision,
+        f"{row.beam}",
         f"{row.sentences:,}",
         f"{row.identical:,}",
         shown(row.texts, ","),
@@ -85,8 +86,9 @@ def _cells(row: "Agreement") -> tuple[str, ...]:
 
 
 def _difference(difference: "Difference") -> str:
+    beam = f" with a beam of {difference.beam}" if difference.beam > 1 else ""
     verdict = "near-tie" if difference.near_tie else "broken"
     return (
-        f"  {verdict}, {difference.runtime}, margin {difference.margin:.1e}: {difference.source!r}\n"
+        f"  {verdict}, {difference.runtime}{beam}, margin {difference.margin:.1e}: {difference.source!r}\n"
         f"    model:   {difference.expected!r}\n    runtime: {difference.answered!r}"
     )

@@ -83,8 +83,10 @@ def test_json_is_one_object_with_the_same(files: Path, capsys: pytest.CaptureFix
         "system": "ours.txt",
         "sentences": 4,
         "exact": 2,
+        "looped": None,
         "scores": [asdict(each) for each in score(OURS, REFERENCES, lowercase=True, tokenize="none")],
         "other": "theirs.txt",
+        "other_looped": None,
         "comparison": [
             asdict(each) for each in compare(OURS, THEIRS, REFERENCES, lowercase=True, tokenize="none")
         ],
@@ -268,7 +270,7 @@ def test_what_can_be_mended_is_told_with_exit_status_1(
         ),
         (
             ["--translations", "t", "--reference", "r", "--beam", "5"],
-            "--length-penalty and --target-language",
+            "--no-loop-guard and --target-language",
         ),
         (
             ["--translations", "t", "--reference", "r", "--compare", "o", "--length-penalty", "0.6"],

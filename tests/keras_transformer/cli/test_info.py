@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,17 @@ from keras_transformer import TranslationModel, __version__
 from keras_transformer.cli import main
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.training.history import best
+from tests.support.small_training import small_tiny
 
 FILE, SHOWN = "a\x1b[2J\n.tsv", r"a\u001b[2J\n.tsv"
 RECIPE = ["--batch-tokens", "512", "--max-tokens", "64", "--vocabulary-size", "400", "--precision", "float32",
           "--steps", "4", "--warmup-steps", "1", "--validate-every", "2"]  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small() -> Iterator[None]:
+    with small_tiny():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -107,14 +115,14 @@ def test_for_people_it_says_it_in_words(run: Path, capsys: pytest.CaptureFixture
     assert lines[1] == "  languages    fr to en"
     assert lines[2] == f"  domain       {SHOWN}; 300 pairs kept of 301"
     assert lines[3] == (
-        "  network      tiny: 4 + 4 layers, width 128, inner 256, 4 heads, "
+        "  network      tiny: 1 + 1 layers, width 64, inner 128, 2 heads, "
         f"{found['network']['parameters']:,} parameters"
     )
     assert lines[4] == "  vocabulary   400 pieces for both sides"
     assert lines[5].startswith(f"  scores       BLEU {found['scores']['bleu']:.2f}, token accuracy ")
     assert f"keras {keras.__version__}, " in lines[6]
-    megabytes = f"{found['files']['model.keras'] / 1e6:.1f}"
-    assert ["model.keras", megabytes, "MB"] in [line.split() for line in lines]
+    kilobytes = f"{found['files']['model.keras'] / 1e3:.1f}"
+    assert ["model.keras", kilobytes, "kB"] in [line.split() for line in lines]
 
 
 def test_of_a_keras_file_it_tells_what_is_inside(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import fork_server
+
 WHEN_A_MODULE_IS_LOOKED_FOR = """
 import os, signal, sys
 
@@ -22,6 +24,7 @@ sys.meta_path.insert(0, Interrupting())
 
 WHEN_WEIGHTS_ARE_READ = """
 import os, signal, zipfile
+from keras_transformer.__main__ import command
 
 open_member = zipfile.ZipFile.open
 
@@ -38,17 +41,21 @@ def interrupting(archive, name, *others, **more):
     return open_member(archive, name, *others, **more)
 
 zipfile.ZipFile.open = interrupting
+command()
 """
 
 
-def interrupted(tmp_path: Path, when: str, *arguments: object) -> str:
-    """What the command says last, having got a SIGINT from itself at a certain moment."""
+def interrupted_at_start(tmp_path: Path, when: str) -> str:
+    """What `train --help` says last, having got a SIGINT from itself at a certain moment."""
     (tmp_path / "sitecustomize.py").write_text(when)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    command = [sys.executable, "-m", "keras_transformer", *map(str, arguments)]
-    done = subprocess.run(
-        command, env=environment, capture_output=True, input=b"Merci.\n", timeout=240, check=False
+    command = [sys.executable, "-m", "keras_transformer", "train", "--help"]
+    return interrupted(
+        subprocess.run(command, env=environment, capture_output=True, timeout=240, check=False)
     )
+
+
+def interrupted(done: "subprocess.CompletedProcess[bytes]") -> str:
     err = done.stderr.decode()
     assert "Traceback" not in err
     assert done.returncode == 130
@@ -58,13 +65,13 @@ def interrupted(tmp_path: Path, when: str, *arguments: object) -> str:
 
 @pytest.mark.parametrize("module", ["keras_transformer.cli.train", "keras_transformer.training.recipe"])
 def test_while_a_verb_is_loaded_too(module: str, tmp_path: Path) -> None:
-    err = interrupted(tmp_path, WHEN_A_MODULE_IS_LOOKED_FOR.format(module), "train", "--help")
+    err = interrupted_at_start(tmp_path, WHEN_A_MODULE_IS_LOOKED_FOR.format(module))
     assert err == "keras-transformer train: interrupted\n"
 
 
 @pytest.mark.parametrize("module", ["keras_transformer.cli", "argparse"])
 def test_from_our_first_line_on(module: str, tmp_path: Path) -> None:
-    err = interrupted(tmp_path, WHEN_A_MODULE_IS_LOOKED_FOR.format(module), "train", "--help")
+    err = interrupted_at_start(tmp_path, WHEN_A_MODULE_IS_LOOKED_FOR.format(module))
     assert err == "keras-transformer: interrupted\n"
 
 
@@ -86,8 +93,9 @@ def test_while_keras_reads_a_model_and_swallows_it(verb: str, where: str, run: P
     paths["reference"].write_text("Thanks.\n")
     before = sorted(run.iterdir())
     options = [option.format(**paths) for option in VERBS[verb]]
-    err = interrupted(tmp_path, WHEN_WEIGHTS_ARE_READ.format(where), verb, run, *options)
-    assert err == f"Loading Keras and TensorFlow ...\nkeras-transformer {verb}: interrupted\n"
+    command = [sys.executable, "-c", WHEN_WEIGHTS_ARE_READ.format(where), verb, str(run), *options]
+    done = fork_server.run(command, capture_output=True, input=b"Merci.\n", timeout=240)
+    assert interrupted(done) == f"keras-transformer {verb}: interrupted\n"
     assert sorted(run.iterdir()) == before
     assert not paths["page"].exists() and not paths["version"].exists()
 

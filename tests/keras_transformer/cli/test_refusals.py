@@ -1,8 +1,11 @@
 """What cannot work is refused before Keras is loaded or a corpus is read, with what may be meant instead."""
 
 import argparse
+import json
 import re
+import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import fields
@@ -10,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from keras_transformer.cli import _nearby, main, train
+from keras_transformer import TranslationModel
+from keras_transformer.cli import _models, main, train
+from keras_transformer.models.network import Network
 from keras_transformer.training.recipe import Recipe
 from tests.support.commands import failed
 from tests.support.paths import ROOT
@@ -99,9 +104,9 @@ def test_of_a_directory_of_very_many_entries_only_some_are_looked_at(
         seen.append(path)
         return False
 
-    monkeypatch.setattr(_nearby, "MAX_ENTRIES", 50)
-    monkeypatch.setattr(_nearby, "is_version", is_version)
-    _nearby.refuse_if_another_is_near(tmp_path, _nearby.is_version, _nearby.is_root)
+    monkeypatch.setattr(_models, "MAX_ENTRIES", 50)
+    monkeypatch.setattr(_models, "is_version", is_version)
+    _models.refuse_if_another_is_near(tmp_path, _models.is_version, _models.is_root)
     # the path itself; beside its 20 names 30 entries in them; then near it the 20 names, and of the first
     # name 20 entries, in which 10 more are looked at
     assert len(seen) == 1 + 30 + 20 + 10
@@ -209,6 +214,38 @@ def test_a_directory_that_cannot_be_imported_is_refused_before_keras_is_loaded(
     assert not (here / "new").exists()
 
 
+@pytest.mark.parametrize("config", [{}, {"network": [], "tokenizer": None}, {"network": {"width": 0}}])
+def test_a_model_whose_config_is_damaged_is_told_by_its_file(
+    here: Path, capsys: pytest.CaptureFixture[str], config: object
+) -> None:
+    with zipfile.ZipFile("damaged.keras", "w") as archive:
+        archive.writestr("metadata.json", "{}")
+        archive.writestr("config.json", json.dumps({"class_name": "TranslationModel", "config": config}))
+    for options in (["export", "damaged.keras", "--output", "new"], ["attention", "damaged.keras", "Merci."]):
+        assert refused(capsys, *options).startswith("damaged.keras is damaged (")
+
+
+def test_what_the_config_of_a_model_excludes_is_refused_before_keras_is_loaded(here: Path) -> None:
+    model = TranslationModel(Network(1, 1, 16, 24, 2), 300)
+    model.build()
+    model.save(here / "model.keras")
+    code = (
+        "import sys\nfrom keras_transformer.cli import main\n"
+        "assert main(['export', 'model.keras', '--output', 'new', '--golden', 'text.txt']) == 1\n"
+        "assert main(['attention', 'run', 'Merci.', '--layer', '99']) == 1\n"
+        "assert main(['attention', 'run', 'Merci.', '--head', '0']) == 1\n"
+        "assert not {'keras', 'tensorflow'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert re.findall("has .*", done.stderr) == [
+        "has no tokenizer: it translates ids, not text.",
+        "has the layers 1 to 1; got layer 99.",
+        "has the heads 1 to 2; got head 0.",
+    ]
+
+
 # Which files to write
 
 
@@ -278,7 +315,8 @@ def test_the_help_of_a_recipe_shows_no_default_but_those_that_are_used() -> None
     parser = argparse.ArgumentParser()
     train.configure(parser)
     text = {action.dest: action.help or "" for action in parser._actions}
-    described = {"vocabulary_size", "warmup_steps", "validate_every", "precision"}  # in words
+    in_words = {"vocabulary_size", "warmup_steps", "validate_every", "precision"}
+    described = {*in_words, "gradient_accumulation_steps"}
     for field in fields(Recipe):
         if field.name in {"joint", "extended_at", *described}:  # no options of these names
             continue

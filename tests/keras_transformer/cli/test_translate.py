@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import math
 import os
 import re
@@ -85,6 +86,36 @@ def test_a_translation_is_one_line_even_where_the_model_says_line_ends(
     (tmp_path / "input.txt").write_text("Non.\nMerci.\n")
     assert main(["translate", str(tmp_path), "--input", str(tmp_path / "input.txt")]) == 0
     assert capsys.readouterr().out.count("\n") == 2
+
+
+def test_a_line_that_repeats_itself_is_cut_and_told_in_every_form(
+    model: TranslationModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saying(model, "</s>").save(tmp_path / "ends.keras")
+    saying(model, ".").save(tmp_path / "loops.keras")
+    (tmp_path / "input.txt").write_text("Non.\n\nMerci.\n")
+
+    def lines(name: str, *options: str) -> tuple[list[str], str]:
+        command = ["translate", str(tmp_path / name), "--input", str(tmp_path / "input.txt"), *options]
+        assert main(command) == 0
+        out, err = capsys.readouterr()
+        return out.splitlines(), err
+
+    out, err = lines("loops.keras")
+    assert out == [".", "", "."]
+    assert "2 lines with a loop: the translation repeated itself" in err
+    out, _ = lines("loops.keras", "--scores")
+    assert [line.split("\t")[1:] for line in out] == [[".", "loop"], [""], [".", "loop"]]
+    for options in ((), ("--beam", "3")):
+        out, _ = lines("loops.keras", "--json", *options)
+        found = [answer for sentence in json.loads(out[0])["sentences"] for answer in sentence["answers"]]
+        assert {answer["finish_reason"] for answer in found} == {"loop"}
+    out, err = lines("loops.keras", "--no-loop-guard")
+    assert out[0].startswith("....")
+    assert "loop" not in err
+    out, err = lines("ends.keras", "--json")
+    assert json.loads(out[0])["sentences"][0]["answers"][0]["finish_reason"] == "stop"
+    assert "loop" not in err
 
 
 def test_white_space_around_a_line_stays(answered: Callable[[bytes], str], model: TranslationModel) -> None:

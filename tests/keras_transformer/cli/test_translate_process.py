@@ -28,7 +28,8 @@ def started(
     environment = {name: value for name, value in os.environ.items() if name not in changing}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return kind(
-        [sys.executable, "-m", "keras_transformer", "translate", str(run), *options],
+        # an untrained model repeats itself, which would be a line more
+        [sys.executable, "-m", "keras_transformer", "translate", str(run), "--no-loop-guard", *options],
         env=environment,
         bufsize=0,
         **{**pipes, **files},  # type: ignore[call-overload]
@@ -52,7 +53,7 @@ SAID = b"Translating fr to en ...\n"  # in a fork, where Keras is loaded
 def test_a_program_that_waits_for_each_answer_gets_it(run: Path, model: TranslationModel) -> None:
     with started(run, kind=subprocess.Popen) as process:
         assert process.stdin and process.stdout and process.stderr
-        for text, answer in zip(TEXTS, model.translate(TEXTS), strict=True):
+        for text, answer in zip(TEXTS, model.translate(TEXTS, loop_guard=False), strict=True):
             process.stdin.write(f"{text}\n".encode())
             assert heard(process.stdout.fileno(), b"\n").decode() == f"{answer}\n"
         process.stdin.close()
@@ -81,7 +82,7 @@ def test_an_interrupt_loses_no_line_that_was_printed(
     printed = (first + out).decode()
     assert printed.endswith("\n")
     lines = printed.splitlines()
-    assert lines == list(islice(cycle(model.translate(TEXTS)), len(lines)))
+    assert lines == list(islice(cycle(model.translate(TEXTS, loop_guard=False)), len(lines)))
     assert len(lines) < len(texts)
     done = f"{len(lines):,} line{'s' * (len(lines) > 1)} done\n"
     assert err.decode() == f"{SAID.decode()}{done}keras-transformer translate: interrupted\n"
@@ -94,7 +95,10 @@ def test_at_a_terminal_it_says_how_to_end_and_answers_each_line(run: Path, model
         assert process.stdout and process.stderr
         heard(process.stderr.fileno(), b"Translating fr to en from the terminal; Ctrl-D ends\n")
         os.write(terminal, b"Merci.\n")
-        assert heard(process.stdout.fileno(), b"\n").decode() == f"{model.translate(['Merci.'])[0]}\n"
+        assert (
+            heard(process.stdout.fileno(), b"\n").decode()
+            == f"{model.translate(['Merci.'], loop_guard=False)[0]}\n"
+        )
         os.write(terminal, b"\x04")  # Ctrl-D
         assert process.wait(60) == 0
     os.close(terminal)

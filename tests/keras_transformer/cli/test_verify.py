@@ -50,13 +50,14 @@ def test_the_certificate_is_a_table_with_a_row_for_each_runtime(
 ) -> None:
     assert main(["verify", str(whole)]) == 0
     out, err = capsys.readouterr()
-    title, headings, row = out.splitlines()
+    title, headings, *rows = out.splitlines()
     assert title == f"{whole}: fr to en, 10 golden sentences"
-    assert headings.split()[:5] == ["runtime", "precision", "sentences", "identical", "as"]
-    assert row.split()[:6] == ["ctranslate2", "float32", "10", "10", "-", "0"]
-    assert row.split()[8] == "+0.00"
-    assert len(row) == len(headings)
-    assert err == "asking ctranslate2 float32: 10 sentences ...\n"
+    assert headings.split()[:5] == ["runtime", "precision", "beam", "sentences", "identical"]
+    for row, beam in zip(rows, ("1", "5"), strict=True):
+        assert row.split()[:7] == ["ctranslate2", "float32", beam, "10", "10", "-", "0"]
+        assert row.split()[9] == "+0.00"
+        assert len(row) == len(headings)
+    assert err.startswith("asking ctranslate2 float32: 10 sentences ...\n")
 
 
 def test_machines_get_one_object(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,8 +67,8 @@ def test_machines_get_one_object(whole: Path, capsys: pytest.CaptureFixture[str]
     assert (found["version"], found["kept"], found["broken"], found["differences"]) == (
         str(whole), True, [], [],
     )  # fmt: skip
-    (row,) = found["rows"]
-    assert (row["runtime"], row["precision"], row["identical"]) == ("ctranslate2", "float32", 10)
+    assert [(row["beam"], row["identical"]) for row in found["rows"]] == [(1, 10), (5, 10)]
+    assert {(row["runtime"], row["precision"]) for row in found["rows"]} == {("ctranslate2", "float32")}
 
 
 def test_a_broken_promise_is_shown_told_and_the_exit_status(
@@ -76,10 +77,10 @@ def test_a_broken_promise_is_shown_told_and_the_exit_status(
     assert main(["verify", str(broken)]) == 1
     out, err = capsys.readouterr()
     lines = out.splitlines()
-    assert lines[2].split()[:6] == ["ctranslate2", "float32", "10", "9", "-", "0"]
-    assert lines[3].startswith("  broken, ctranslate2, margin ")
-    assert lines[3].endswith(f": {PAIRS[0].source!r}")
-    expected, answered = (line.partition(":")[2].strip() for line in lines[4:])
+    assert lines[2].split()[:7] == ["ctranslate2", "float32", "1", "10", "9", "-", "0"]
+    assert lines[4].startswith("  broken, ctranslate2, margin ")
+    assert lines[4].endswith(f": {PAIRS[0].source!r}")
+    expected, answered = (line.partition(":")[2].strip() for line in lines[5:])
     assert expected != answered
     assert err.splitlines()[-1] == (
         f"keras-transformer verify: {broken} breaks its promise: ctranslate2 float32 answers 1 of 10 "
