@@ -48,7 +48,7 @@ class Range(NamedTuple):
         return Range(min(self.lowest, lowest), max(self.highest, highest))
 
     def step(self) -> np.float32:
-        """Return the distance between two adjacent ones of the 256 levels."""
+        """Return the distance between two neighbours of the 256 levels."""
         return np.float32((self.highest - self.lowest) / 255 or 1.0)
 
     def magnitude(self) -> float:

@@ -51,11 +51,7 @@ def refusal(activation: str, width: int, *num_heads: int) -> str | None:
 
 
 def encoder(network: NetworkWeights, products: Products) -> Graph:
-    """Build the encoder: source (B, S) -> memory (2 L, B, H, S, K), last (2 L, B, 1, D).
-
-    The memory is the keys and values of each decoder layer. `last` repeats those of the last source token, in
-    float32 and with the heads joined.
-    """
+    """Build the encoder: source (B, S) -> memory (2 L, B, H, S, K), the decoder layers' keys and values."""
     graph, heads, width, arrays = Graph("encoder"), network.num_heads, network.width, network.arrays
     source = graph.input("source", ["batch", "source"], INT32)
     positions = products.table(graph, POSITIONS, arrays["positions/table"])
@@ -89,10 +85,7 @@ def encoder(network: NetworkWeights, products: Products) -> Graph:
     by_part = graph.node("Transpose", by_position, perm=[2, 0, 3, 1, 4])
     names = [name for index in range(network.decoder_layers) for name in _cache_names("memory", index)]
     memory = products.cached(graph, by_part, names)
-    end = graph.node("Slice", by_part, *map(graph.integers, (-1, 2**31, 3)))
-    last = graph.node("Reshape", end, graph.integers(0, 0, 1, -1))
     graph.output("memory", memory, [parts, "batch", memory_heads, "source", head], products.cache_kind)
-    graph.output("last", last, [parts, "batch", 1, width])
     return graph
 
 
@@ -100,9 +93,8 @@ def decoder(network: NetworkWeights, products: Products) -> Graph:
     """Build the decoder: token (B, 1) at position (B,) -> next (B, 1), log_prob (B, 1), log_probs (B, V).
 
     The inputs of the caches are {cache,memory}_{key,value}_LAYER; the outputs are one position longer and
-    have the suffix _written. Attention to the memory uses the same operator as attention to the cache, which
-    writes one position at every step: it writes the last source token, last_{key,value}_LAYER at
-    memory_position (B,), over itself.
+    have the suffix _written. Attention to the memory uses the same operator as attention to the cache; it
+    gets no new key and value, and memory_position (B,) is the position of the last source token.
     """
     graph, heads, width, arrays = Graph("decoder"), network.decoder_heads, network.width, network.arrays
     token = graph.input("token", ["batch", 1], INT32)
@@ -133,9 +125,9 @@ def decoder(network: NetworkWeights, products: Products) -> Graph:
         return stack.dense(index, "self_attention/output", x)
 
     def cross_attention(index: int, x: str) -> str:
-        query = stack.dense(index, "cross_attention/query", x)
-        last = [graph.input(f"last_{side}_{index}", ["batch", 1, width]) for side in ("key", "value")]
-        x = attend("memory", index, memory_position, one_token(query), *last)
+        query = one_token(stack.dense(index, "cross_attention/query", x))
+        nothing = graph.node("Slice", query, *map(graph.integers, (0, 0, 1)))  # (B, 0, D)
+        x = attend("memory", index, memory_position, query, nothing, nothing)
         return stack.dense(index, "cross_attention/output", x)
 
     positions = products.table(graph, POSITIONS, arrays["positions/table"])

@@ -1,7 +1,6 @@
 """Continuous batching without threads or a clock: requests join, take steps together, and leave."""
 
 import logging
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,6 +9,7 @@ import numpy as np
 
 from keras_transformer.inference.backend import Backend, Encoded, StepResult
 from keras_transformer.inference.beam_search import BeamSearch
+from keras_transformer.inference.branching_search import BranchingSearch
 from keras_transformer.inference.greedy_search import GreedySearch, GuidedSearch
 from keras_transformer.inference.request import End, Request
 from keras_transformer.inference.strategy import Choices, Continuations, Move, Strategy
@@ -92,8 +92,7 @@ class Batch:
         """Add requests of one beam width that are already encoded."""
         self.backend.admit(encoded, requests[0].beam)
         for request in requests:
-            guided = request.prefix or request.no_repeat_ngram
-            kind = BeamSearch if request.beam > 1 else GuidedSearch if guided else GreedySearch
+            kind = _kind(request)
             first = len(self._owners)
             member = _Member(request, kind(request, self.end_id), [*range(first, first + request.beam)])
             self.members.append(member)
@@ -112,13 +111,14 @@ class Batch:
         if rows:
             choices = self._decode()
             moves: list[Move] = []
+            broken = {self._owners[row] for row in np.flatnonzero(~np.isfinite(choices.log_probs))}
             for member in self.members:
-                if all(math.isfinite(choices.log_probs[row]) for row in member.rows):
-                    moves += member.strategy.advance(choices, member.rows)
-                    advanced.append(member.request)
-                else:
+                if member in broken:
                     member.request.error = member.request.error or NOT_FINITE
                     member.request.end = End.FAILED
+                else:
+                    moves += member.strategy.advance(choices, member.rows)
+                    advanced.append(member.request)
             if moves:
                 self.backend.follow(*np.array(moves, np.int32).T)
             self._retire()
@@ -184,3 +184,10 @@ class Batch:
         self.free += 1
         if row != last:
             mover.rows[mover.rows.index(last)] = row
+
+
+def _kind(request: Request) -> type[BeamSearch | GreedySearch]:
+    """Return the search that a request needs."""
+    if request.beam > 1:
+        return BranchingSearch if request.branching else BeamSearch
+    return GuidedSearch if request.prefix or request.no_repeat_ngram else GreedySearch

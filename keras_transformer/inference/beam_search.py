@@ -3,7 +3,7 @@
 The algorithm is that of keras_transformer.decoding.beam. W width of the beam, N candidates of a row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heapreplace
 from itertools import islice
 from typing import NamedTuple
@@ -12,15 +12,15 @@ import numpy as np
 
 from keras_transformer.inference.answer import Answer
 from keras_transformer.inference.repetition import likeliest, repeating
-from keras_transformer.inference.request import End, Request
+from keras_transformer.inference.request import Request
 from keras_transformer.inference.strategy import Choices, Continuations, Move
 
 
-class _Partial(NamedTuple):
+class Partial(NamedTuple):
     """Answer up to one of its tokens, which shares the tokens before it with other answers."""
 
     score: float  # sum of the log-probabilities
-    before: "_Partial | None"
+    before: "Partial | None"
     beam: int  # index of the partial answer, 0 to W - 1, that it extends
     token: int
     log_prob: float
@@ -33,7 +33,7 @@ class BeamSearch:
         self.request = request
         self.end_id = end_id
         self._length = 0
-        self._alive: list[_Partial | None] = [None]  # at most W
+        self._alive: list[Partial | None] = [None]  # at most W
         self._finished: list[Answer] = []  # in the order they finished
 
     @property
@@ -55,15 +55,15 @@ class BeamSearch:
             return ()
         return self._moves(alive, rows)
 
-    def _extended(self, continuations: Continuations, rows: Sequence[int]) -> list[_Partial]:
+    def _extended(self, continuations: Continuations, rows: Sequence[int]) -> list[Partial]:
         """Return the partial answers that go on; those that end are finished."""
-        width = len(rows)
         best = self._best(continuations, rows)
+        first = list(islice(best, len(rows)))
         self._length += 1
         at_limit = self._length == self.request.max_tokens
-        others = (other for other in best[width:] if other.token != self.end_id)
-        alive: list[_Partial] = []
-        for partial in best[:width]:
+        others = (other for other in best if other.token != self.end_id)
+        alive: list[Partial] = []
+        for partial in first:
             if at_limit or partial.token == self.end_id:
                 self._finished.append(self._answer(partial))
                 if not at_limit:
@@ -72,8 +72,8 @@ class BeamSearch:
                 alive.append(partial)
         return alive
 
-    def _best(self, continuations: Continuations, rows: Sequence[int]) -> list[_Partial]:
-        """Return the best 2 W continuations of the partial answers, best first; of equal ones the first."""
+    def _best(self, continuations: Continuations, rows: Sequence[int]) -> Iterator[Partial]:
+        """Yield the best 2 W continuations of the partial answers, best first; of equal ones the first."""
         alive, count = self._alive, 2 * self.request.beam
         columns = [
             self._continued(partial, continuations, row, count)
@@ -81,19 +81,18 @@ class BeamSearch:
         ]
         heads = [(-sums[0], beam, 0) for beam, (sums, _, _) in enumerate(columns) if sums]
         heapify(heads)
-        best: list[_Partial] = []
-        while heads and len(best) < count:
+        while heads and count:
+            count -= 1
             score, beam, place = heads[0]
             sums, tokens, log_probs = columns[beam]
-            best.append(_Partial(-score, alive[beam], beam, tokens[place], log_probs[place]))
+            yield Partial(-score, alive[beam], beam, tokens[place], log_probs[place])
             if place + 1 < len(sums):
                 heapreplace(heads, (-sums[place + 1], beam, place + 1))
             else:
                 heappop(heads)
-        return best
 
     def _continued(
-        self, partial: _Partial | None, continuations: Continuations, row: int, count: int
+        self, partial: Partial | None, continuations: Continuations, row: int, count: int
     ) -> tuple[list[float], list[int], list[float]]:
         """Return the sums, tokens and log-probabilities with which a partial answer can go on, best first."""
         request, of_all = self.request, continuations.of_all[row]
@@ -109,7 +108,7 @@ class BeamSearch:
         score = np.float32(partial.score if partial else 0.0)
         return (log_probs + score).tolist(), tokens, log_probs.tolist()
 
-    def _moves(self, alive: list[_Partial], rows: list[int]) -> list[Move]:
+    def _moves(self, alive: list[Partial], rows: list[int]) -> list[Move]:
         """Assign a row to each partial answer, its parent's if no better one has it; return the moves."""
         free = dict(enumerate(rows))
         own = [free.pop(partial.beam, None) for partial in alive]
@@ -123,21 +122,18 @@ class BeamSearch:
         rows[:] = placed + padding
         return moves + [Move(row, row, self.end_id) for row in padding]
 
-    def _answer(self, last: _Partial) -> Answer:
+    def _answer(self, last: Partial) -> Answer:
         partials = _partials(last)
         score = last.score / len(partials) ** self.request.length_penalty
         ids, log_probs = _ids(last), [partial.log_prob for partial in partials]
         return Answer(ids, score, log_probs)
 
     def _finish(self) -> None:
-        request = self.request
-        best = sorted(self._finished, key=lambda answer: answer.score, reverse=True)[: request.beam]
-        request.answers = best
-        request.tokens, request.log_probs = [*best[0].ids], [*best[0].log_probs]
-        request.end = End.STOP if request.tokens[-1] == self.end_id else End.LENGTH
+        best = sorted(self._finished, key=lambda answer: answer.score, reverse=True)
+        self.request.finish(best[: self.request.beam], self.end_id)
 
 
-def _partials(last: _Partial | None) -> list[_Partial]:
+def _partials(last: Partial | None) -> list[Partial]:
     """Return a partial answer token by token."""
     partials = []
     while last is not None:
@@ -146,5 +142,5 @@ def _partials(last: _Partial | None) -> list[_Partial]:
     return partials[::-1]
 
 
-def _ids(last: _Partial | None) -> list[int]:
+def _ids(last: Partial | None) -> list[int]:
     return [partial.token for partial in _partials(last)]

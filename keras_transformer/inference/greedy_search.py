@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from keras_transformer.inference.answer import Answer
 from keras_transformer.inference.backend import Floats
 from keras_transformer.inference.repetition import likeliest, repeating
-from keras_transformer.inference.request import End, Request
+from keras_transformer.inference.request import Request
 from keras_transformer.inference.strategy import Choices, Move
 
 
@@ -24,14 +24,11 @@ class GreedySearch:
         token = choices.tokens[row]
         request.tokens.append(token)
         request.log_probs.append(choices.log_probs[row])
-        if token == self.end_id:
-            request.end = End.STOP
-        elif len(request.tokens) == request.max_tokens:
-            request.end = End.LENGTH
-        else:
+        guard, over = request.guard, token == self.end_id or len(request.tokens) == request.max_tokens
+        if not over and (guard is None or not guard.stuck(request.tokens)):
             return ()
         score = sum(request.log_probs) / len(request.tokens) ** request.length_penalty
-        request.answers = [Answer(request.tokens, score, request.log_probs)]
+        request.finish([Answer(request.tokens, score, request.log_probs)], self.end_id)
         return ()
 
 

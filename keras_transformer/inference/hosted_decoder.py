@@ -8,6 +8,7 @@ from itertools import islice
 from keras_transformer.inference.answer import Answer, DecodingError
 from keras_transformer.inference.backend import Backend, Encoded
 from keras_transformer.inference.batch import Batch
+from keras_transformer.inference.loop_guard import LoopGuard
 from keras_transformer.inference.partition import run_partitioned
 from keras_transformer.inference.request import End, Request
 from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
@@ -33,6 +34,8 @@ class Decoder:
         workers: Number of threads that decode at the same time, each with its own backend.
         slots: Number of rows that a worker decodes together.
         limit: Largest number of tokens of the answer to a source; max_length applies as well.
+        longest: Largest number of tokens that the model allows for any answer, if max_length is a smaller one
+            of the caller.
     """
 
     def __init__(
@@ -43,15 +46,22 @@ class Decoder:
         workers: int = 1,
         slots: int = SLOTS,
         limit: AnswerLimit = ANSWER_LIMIT,
+        longest: int | None = None,
     ) -> None:
         self.make_backend = make_backend
         self.end_id, self.max_length = end_id, max_length
         self.workers, self.slots = workers, slots
         self.limit = limit
+        self.longest = longest or max_length
         self._idle: list[tuple[Sizes, Batch]] = []
 
     def search(
-        self, rows: Rows, beam: int = 1, length_penalty: float = 1.0, prefixes: Rows | None = None
+        self,
+        rows: Rows,
+        beam: int = 1,
+        length_penalty: float = 1.0,
+        prefixes: Rows | None = None,
+        loop_guard: bool = False,
     ) -> list[list[Answer]]:
         """Return the answers to each row of source ids, best first.
 
@@ -60,6 +70,7 @@ class Decoder:
             beam: Width of the search; 1 is greedy decoding.
             length_penalty: Exponent of the length by which scores are divided.
             prefixes: For each row, the ids with which its answer begins.
+            loop_guard: Whether loops are cut, marked, and put behind the other answers.
 
         Raises:
             DecodingError: If the backend could not decode a row.
@@ -70,9 +81,10 @@ class Decoder:
                 min(self.limit(len(source)), self.max_length),
                 beam=beam,
                 length_penalty=length_penalty,
-                prefix=() if prefixes is None else prefixes[index],
+                prefix=prefix,
+                guard=self._guard(source, prefix) if loop_guard else None,
             )
-            for index, source in enumerate(rows)
+            for source, prefix in zip(rows, prefixes or [()] * len(rows), strict=True)
         ]
         longest_first = sorted(range(len(rows)), key=[len(row) for row in rows].__getitem__, reverse=True)
         wanted = [requests[index] for index in longest_first if list(rows[index]) not in ([], [self.end_id])]
@@ -82,6 +94,9 @@ class Decoder:
     def translate_ids(self, rows: Rows) -> list[Answer]:
         """Return the greedy answer to each row of source ids, with its end id."""
         return [answers[0] if answers else Answer([], 0.0) for answers in self.search(rows)]
+
+    def _guard(self, source: Sequence[int], prefix: Sequence[int]) -> LoopGuard:
+        return LoopGuard.of(source, min(self.limit(len(source)), self.longest), prefix)
 
     def _decode(self, requests: list[Request], stop: threading.Event) -> None:
         """Decode the requests, longest source first."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from keras_transformer.inference.answer import Answer
+from keras_transformer.inference.loop_guard import LoopGuard
 
 
 class End(Enum):
@@ -12,10 +13,16 @@ class End(Enum):
 
     STOP = "the end token was chosen"
     LENGTH = "the answer has reached its largest length"
+    LOOP = "the answer repeated itself, or did not end"
     CANCELLED = "the caller no longer waits"
     EXPIRED = "the deadline passed"
     FAILED = "encoding or a step failed"
     STOPPED = "the engine was stopped"
+
+    @property
+    def answered(self) -> bool:
+        """Whether the request has an answer."""
+        return self in (End.STOP, End.LENGTH, End.LOOP)
 
 
 @dataclass(eq=False)
@@ -35,7 +42,9 @@ class Request:
     beam: int = 1  # rows of the batch; 1 is greedy
     length_penalty: float = 1.0
     prefix: Sequence[int] = ()  # the answer begins with these ids
+    branching: bool = False  # the answers of a beam differ in the token after the prefix
     no_repeat_ngram: int = 0  # the search makes no n-gram of so many tokens twice; 0 is off
+    guard: LoopGuard | None = None  # None returns loops as they are
     tokens: list[int] = field(default_factory=list)
     log_probs: list[float] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)  # best first, once the request has ended
@@ -51,3 +60,14 @@ class Request:
         if self.cancelled:
             return End.CANCELLED
         return End.EXPIRED if self.deadline is not None and now >= self.deadline else None
+
+    def finish(self, answers: list[Answer], end_id: int) -> None:
+        """Set the answers, best first, and the end. The guard puts loops behind all others."""
+        if self.guard is not None:
+            answers = self.guard.checked(answers, end_id, self.length_penalty)
+        best = answers[0]
+        self.answers, self.tokens, self.log_probs = answers, best.ids, [*best.log_probs]
+        if best.looped:
+            self.end = End.LOOP
+        else:
+            self.end = End.STOP if best.ids[-1] == end_id else End.LENGTH

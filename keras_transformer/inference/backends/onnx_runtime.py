@@ -46,7 +46,7 @@ class OnnxBackend:
         self.start_id = start_id
         self._encoder, self._decoder = encoder, decoder
         inputs = {value.name: value for value in decoder.get_inputs()}
-        parts = sum(name.startswith("last") for name in inputs)
+        parts = sum(name.startswith(("cache_key", "cache_value")) for name in inputs)
         _, heads, _, head = inputs["cache_key_0"].shape
         kind = KINDS[inputs["cache_key_0"].type]
         sizes = {"cache": max(2, longest_answer), "memory": max(2, longest_source)}
@@ -54,7 +54,8 @@ class OnnxBackend:
             name: np.zeros((parts, slots, heads, size, head), kind) for name, size in sizes.items()
         }
         self._capacities = {name: np.array(size, np.int32) for name, size in sizes.items()}
-        self._last = np.zeros((parts, slots, 1, heads * head), np.float32)
+        # graphs of earlier releases write the last source token at each step, over itself
+        self._last = np.zeros((parts if "last_key_0" in inputs else 0, slots, 1, heads * head), np.float32)
         self._token = np.zeros((slots, 1), np.int32)
         self._position = np.zeros(slots, np.int32)
         self._memory_position = np.zeros(slots, np.int32)
@@ -73,11 +74,12 @@ class OnnxBackend:
 
     def admit(self, encoded: Encoded, copies: int = 1) -> None:
         """Copy encoded sentences into the next free slots, `copies` times each."""
-        memory, last = (part if copies == 1 else np.repeat(part, copies, axis=1) for part in encoded)
+        memory, *last = (part if copies == 1 else np.repeat(part, copies, axis=1) for part in encoded)
         _, rows, _, length, _ = memory.shape
         new = slice(self.rows, self.rows + rows)
         self._caches["memory"][:, new, :, :length] = memory
-        self._last[:, new] = last
+        if last:
+            (self._last[:, new],) = last
         self._memory_position[new] = length - 1
         self._position[new] = 0
         self._token[new] = self.start_id
@@ -105,11 +107,10 @@ class OnnxBackend:
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
         """Copy the caches of parent rows to their rows, and set the last tokens."""
         self._token[rows, 0] = tokens
-        moved = rows != parents
-        if moved.any():
-            rows, parents = rows[moved], parents[moved]
-            cache, written = self._caches["cache"], self._position[parents].max()
-            cache[:, rows, :, :written] = cache[:, parents, :, :written]
+        cache, moved = self._caches["cache"], rows != parents
+        for row, parent in zip(rows[moved].tolist(), parents[moved].tolist(), strict=True):
+            written = self._position[parent]
+            cache[:, row, :, :written] = cache[:, parent, :, :written]
 
     def retire(self, row: int) -> None:
         """Free a row; the last row moves to its slot."""

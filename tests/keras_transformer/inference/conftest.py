@@ -1,11 +1,14 @@
 """A small model with weights that matter, and sources of every length."""
 
+from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from tests.support.small_network import END, VOCABULARY, small_network
+from keras_transformer.text.lengths import AnswerLimit
+from tests.support.small_network import END, LONGEST, VOCABULARY, small_network
 
 if TYPE_CHECKING:
     from keras_transformer import TranslationModel
@@ -33,3 +36,15 @@ def sessions(model: "TranslationModel") -> list[Any]:
 def rows() -> list[list[int]]:
     rng = np.random.default_rng(7)
     return [[*rng.integers(4, VOCABULARY, rng.integers(1, 20)).tolist(), END] for _ in range(150)]
+
+
+@pytest.fixture(scope="module")
+def end_id(sessions: list[Any], rows: list[list[int]]) -> int:
+    """A token that many answers come to, though few begin with it: random weights know no end."""
+    from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
+    from keras_transformer.inference.hosted_decoder import Decoder
+
+    endless = Decoder(partial(OnnxBackend, *sessions, 2), -1, LONGEST, limit=AnswerLimit(0, LONGEST))
+    answers = [answer.ids for (answer,) in endless.search(rows[:60])]
+    late = Counter(token for ids in answers for token in {*ids[3:]} - {*ids[:3]})
+    return late.most_common(1)[0][0]

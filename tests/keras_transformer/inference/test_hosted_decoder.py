@@ -10,6 +10,7 @@ from keras_transformer import TranslationModel
 from keras_transformer.decoding.traced_search import Search, search_traced
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.hosted_decoder import Decoder
+from keras_transformer.text.lengths import AnswerLimit
 from tests.support.small_network import END, LONGEST
 
 START = 2
@@ -17,6 +18,16 @@ START = 2
 
 def decoder(sessions: list[Any], max_length: int = LONGEST, **options: int) -> Decoder:
     return Decoder(partial(OnnxBackend, *sessions, START), END, max_length, **options)
+
+
+def test_an_answer_without_an_end_is_a_loop_at_the_length_of_the_model_and_not_at_that_of_the_caller(
+    sessions: list[Any],
+) -> None:
+    limit, repeated = AnswerLimit(2, LONGEST), [7, 8] * 3  # an answer may repeat itself
+    for most, looped in ((LONGEST, True), (LONGEST - 1, False)):
+        endless = Decoder(partial(OnnxBackend, *sessions, START), -1, most, limit=limit, longest=LONGEST)
+        ((answer,),) = endless.search([repeated], loop_guard=True)
+        assert (len(answer.ids), answer.looped) == (most, looped)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 7])

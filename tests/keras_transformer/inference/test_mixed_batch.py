@@ -1,7 +1,6 @@
 """Requests of every beam width share one batch, and each has the answers that it has alone."""
 
 import random
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,16 +13,6 @@ from keras_transformer.inference.request import End, Request
 from tests.support.small_network import LONGEST
 
 START, SLOTS, WIDEST = 2, 13, 4
-
-
-@pytest.fixture(scope="module")
-def end_id(sessions: list[Any], rows: list[list[int]]) -> int:
-    """A token that many answers come to, though few begin with it: random weights know no end."""
-    requests = [Request(row, LONGEST) for row in rows[:60]]
-    for each in requests:
-        decoded(Batch(backend(sessions), -1), [each])
-    late = Counter(token for each in requests for token in {*each.tokens[3:]} - {*each.tokens[:3]})
-    return late.most_common(1)[0][0]
 
 
 def backend(sessions: list[Any], kind: type[OnnxBackend] = OnnxBackend, slots: int = SLOTS) -> OnnxBackend:
