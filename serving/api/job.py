@@ -20,12 +20,16 @@ class Partial(NamedTuple):
     """Result of a job so far.
 
     Attributes:
-        tokens: Tokens of the first parts; the last one may still grow.
+        tokens: Tokens of the first parts; the last one may still grow, but these tokens stay.
+        log_probs: Log-probability of each of the tokens.
         complete: Whether the result is complete.
+        looped: Whether the loop guard found a loop in one of the parts, within the limit.
     """
 
     tokens: list[list[int]]
+    log_probs: list[float]
     complete: bool
+    looped: bool = False
 
 
 class Job:
@@ -106,21 +110,28 @@ class Job:
             UnansweredError: If a sentence failed, expired, or was cancelled.
         """
         decoded: list[list[int]] = []
-        left = self._max_tokens
+        log_probs: list[float] = []
+        left, looped = self._max_tokens, False
         for request in self.requests:
             end = request.end  # read before the tokens: they do not change after the end is set
-            decoded.append(request.tokens[:left])
+            ended = end is not None and end.answered
+            tokens, values = (request.tokens, request.log_probs) if ended else _growing(request)
+            looped = looped or (end is End.LOOP and len(tokens) <= left)
+            decoded.append(tokens[:left])
+            log_probs += values[: len(decoded[-1])]
+            # a token more shows that the part will not end here as a loop
+            full = len(tokens) >= left + (not ended and request.guard is not None)
             left -= len(decoded[-1])
-            if not left:
+            if full:
                 break
             if end is None:
-                return Partial(decoded, complete=False)
-            if end not in (End.STOP, End.LENGTH):
+                return Partial(decoded, log_probs, complete=False)
+            if not ended:
                 raise UnansweredError(end)
-        return Partial(decoded, complete=True)
+        return Partial(decoded, log_probs, True, looped)
 
-    def alternatives(self, result: Partial, count: int) -> list[tuple[Partial, list[float]]]:
-        """Return up to `count` further complete results with their log-probabilities, the best first.
+    def alternatives(self, result: Partial, count: int) -> list[Partial]:
+        """Return up to `count` further complete results, the best first.
 
         Combinations that the limit makes equal are one result.
         """
@@ -129,14 +140,15 @@ class Job:
         for answers in n_best(self.requests[: len(result.tokens)], count + 1):
             tokens: list[list[int]] = []
             log_probs: list[float] = []
-            left = self._max_tokens
+            left, looped = self._max_tokens, False
             for answer in answers:
+                looped = looped or (answer.looped and len(answer.ids) <= left)
                 tokens.append(answer.ids[:left])
                 log_probs += answer.log_probs[:left]
                 left -= len(tokens[-1])
             if tokens not in seen:
                 seen.append(tokens)
-                found.append((Partial(tokens, complete=True), log_probs))
+                found.append(Partial(tokens, log_probs, True, looped))
         return found
 
     def text(self, result: Partial) -> str:
@@ -145,11 +157,14 @@ class Job:
         if result.complete and len(result.tokens) == len(self.requests):
             return self.parts.joined(tokenizer.decode_target(result.tokens))
         *finished, last = result.tokens
-        last = last if result.complete else list(settled(tokenizer, last))
+        if not result.complete:
+            last = list(settled(tokenizer, last))
         return self.parts.begun(tokenizer.decode_target([*finished, last]))
 
     def finish_reason(self, result: Partial) -> "wire.FinishReason":
         """Return why a complete result ended."""
+        if result.looped:
+            return wire.FINISH_REASON_LOOP
         end_id = self.model.tokenizer.eos_id
         stopped = all(
             tokens[-1:] == [end_id] or len(request.source) == 1
@@ -158,11 +173,6 @@ class Job:
         if stopped and len(result.tokens) == len(self.requests):
             return wire.FINISH_REASON_STOP
         return wire.FINISH_REASON_LENGTH
-
-    def log_probs(self, result: Partial) -> list[float]:
-        """Return the log-probability of each token of a complete result."""
-        pairs = zip(result.tokens, self.requests, strict=False)
-        return [value for tokens, request in pairs for value in request.log_probs[: len(tokens)]]
 
     @contextmanager
     def _submitted(self, each_token: bool = False) -> Iterator[None]:
@@ -184,3 +194,15 @@ class Job:
     def _notify(self, request: Request) -> None:
         """Wake the event loop; called in the engine's thread."""
         self._loop.call_soon_threadsafe(self._changed.set)
+
+
+def _growing(request: Request) -> tuple[list[int], list[float]]:
+    """Return the tokens that stay whatever follows them, with their log-probabilities.
+
+    The engine's thread may be between two changes: a token that has no log-probability yet is left out.
+    """
+    log_probs = request.log_probs
+    tokens = request.tokens[: len(log_probs)]
+    if request.guard is not None:
+        tokens = list(request.guard.certain(tokens))
+    return tokens, log_probs[: len(tokens)]

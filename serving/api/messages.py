@@ -29,26 +29,25 @@ def add_tokens(answer: wire.Translation, job: Job, result: Partial) -> None:
     answer.tokens.extend(_tokens(job.model, [token for tokens in result.tokens for token in tokens]))
 
 
-def add_scores(answer: wire.Translation, job: Job, result: Partial) -> None:
+def add_scores(answer: wire.Translation, result: Partial) -> None:
     """Add log-probabilities to the tokens, and the mean as the score."""
-    log_probs = job.log_probs(result)
-    for token, log_prob in zip(answer.tokens, log_probs, strict=True):
+    for token, log_prob in zip(answer.tokens, result.log_probs, strict=True):
         token.log_prob = log_prob
-    if log_probs:
-        answer.score = sum(log_probs) / len(log_probs)
+    if result.log_probs:
+        answer.score = sum(result.log_probs) / len(result.log_probs)
 
 
 def add_alternatives(answer: wire.Translation, job: Job, result: Partial, options: wire.Options) -> None:
     """Add further translations, with tokens and scores if these are asked for."""
-    for other, log_probs in job.alternatives(result, options.alternatives):
+    for other in job.alternatives(result, options.alternatives):
         alternative = answer.alternatives.add(text=job.text(other), finish_reason=job.finish_reason(other))
         if options.scores:
             tokens = _tokens(job.model, [token for tokens in other.tokens for token in tokens])
-            for token, log_prob in zip(tokens, log_probs, strict=True):
+            for token, log_prob in zip(tokens, other.log_probs, strict=True):
                 token.log_prob = log_prob
             alternative.tokens.extend(tokens)
-            if log_probs:
-                alternative.score = sum(log_probs) / len(log_probs)
+            if other.log_probs:
+                alternative.score = sum(other.log_probs) / len(other.log_probs)
 
 
 def add_alignment(answer: wire.Translation, job: Job, attended: Sequence[Attended]) -> None:
@@ -92,6 +91,7 @@ def listed_model(
             target_languages=version.tokenizer.target_languages,
             precision=version.precision,
             part_tokens=version.lengths.longest,
+            max_beam=version.engine.max_beam,
         )
     return listed
 

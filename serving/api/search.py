@@ -55,6 +55,7 @@ def search_of(options: wire.Options, model: ServedVersion, parts: int) -> dict[s
         "length_penalty": penalty,
         "prefix": _prefix(options, model, parts) if options.prefix else (),
         "no_repeat_ngram": options.no_repeat_ngram,
+        "branching": options.alternatives_at_prefix,
     }
 
 
@@ -81,11 +82,15 @@ def _prefix(options: wire.Options, model: ServedVersion, parts: int) -> list[int
 def n_best(requests: Sequence[Request], count: int) -> list[tuple[Answer, ...]]:
     """Return the `count` best combinations of the answers to the parts of a text, the best first.
 
-    A combination is as good as the sum of its scores.
+    A combination is as good as the sum of its scores; those with fewer loops come first.
     """
-    best: list[tuple[float, tuple[Answer, ...]]] = [(0.0, ())]
+    best: list[tuple[int, float, tuple[Answer, ...]]] = [(0, 0.0, ())]
     for request in requests:
         answers = request.answers or [Answer([], 0.0)]
-        longer = [(total + answer.score, (*parts, answer)) for total, parts in best for answer in answers]
-        best = nlargest(count, longer, key=lambda combination: combination[0])
-    return [parts for _, parts in best]
+        longer = [
+            (sound - answer.looped, total + answer.score, (*parts, answer))
+            for sound, total, parts in best
+            for answer in answers
+        ]
+        best = nlargest(count, longer, key=lambda combination: combination[:2])
+    return [parts for _, _, parts in best]

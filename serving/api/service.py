@@ -140,7 +140,10 @@ class TranslationService:
         widened = options.beam or options.alternatives or options.HasField("length_penalty")
         if widened or options.prefix or options.no_repeat_ngram:
             search = search_of(options, model, len(parts.texts))
-        requests = model.requests(parts.texts, options.max_output_tokens, priority, deadline, search)
+        loop_guard = options.loop_guard or not options.HasField("loop_guard")
+        requests = model.requests(
+            parts.texts, options.max_output_tokens, priority, deadline, search, loop_guard
+        )
         source_tokens = sum(len(request.source) for request in requests)
         check_size("text", source_tokens, "tokens", self._limits.tokens)
         check_size("text", len(requests), "sentences", model.engine.max_waiting)
@@ -167,7 +170,7 @@ class TranslationService:
         if options.scores or options.alignment:
             add_tokens(answer, job, result)
         if options.scores:
-            add_scores(answer, job, result)
+            add_scores(answer, result)
         if options.alternatives:
             add_alternatives(answer, job, result, options)
         if options.alignment:

@@ -37,6 +37,8 @@ class Options(TypedDict, total=False):
     prefix: str
     no_repeat_ngram: int
     target_language: str
+    alternatives_at_prefix: bool
+    loop_guard: bool
 
 
 class TranslationError(RuntimeError):

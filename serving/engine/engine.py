@@ -111,8 +111,8 @@ class Engine:
 
     @property
     def max_beam(self) -> int:
-        """Largest width of a request's beam, if the backend has candidates."""
-        return min(MAX_BEAM, self.slots)
+        """Largest width of a request's beam; 1 if the backend decodes greedily."""
+        return min(MAX_BEAM, self.slots) if self.has_candidates else 1
 
     @property
     def has_candidates(self) -> bool:
@@ -253,9 +253,8 @@ class Engine:
                 counts.first_token_seconds.observe(now - request.submitted_at)
             seconds = now - (began if request.admitted_at is None else request.admitted_at)
             expected = min(len(request.source), request.max_tokens)
-            self._latency.left(
-                seconds, max(turn.rows, request.beam), expected, request.end in (End.STOP, End.LENGTH)
-            )
+            answered = request.end is not None and request.end.answered
+            self._latency.left(seconds, max(turn.rows, request.beam), expected, answered)
 
     def _end_all(self) -> None:
         """End all requests, because the thread stops."""

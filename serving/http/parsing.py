@@ -19,7 +19,8 @@ MAX_BYTES = 2**20  # of a JSON body, which the parser needs at most 15 ms for, w
 MAX_FORM_BYTES = 2**18  # of a form, whose parser is slower
 LARGE_FORM = 2**16  # bytes of a form that are parsed within a few milliseconds
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
-SEARCH = ("beam", "alternatives", "length_penalty", "prefix", "no_repeat_ngram")
+FLAGS = ("alternatives_at_prefix", "scores")
+SEARCH = ("beam", "alternatives", "length_penalty", "prefix", "no_repeat_ngram", "loop_guard", *FLAGS)
 FIELDS = ("q", "source", "target", "format", "model", "version", *SEARCH)
 UNUSED = ("api_key",)  # LibreTranslate's clients send it; it changes nothing here
 COUNTS = ("beam", "alternatives", "no_repeat_ngram")
@@ -30,6 +31,7 @@ EXPECTED = {
     "q": "a string, or a list of strings",
     "version": f"a whole number from 0 to {MAX_VERSION}",
     "length_penalty": "a number",
+    **dict.fromkeys(("loop_guard", *FLAGS), "true or false"),
     **dict.fromkeys(COUNTS, f"a whole number from 0 to {MAX_COUNT}"),
 }
 
@@ -45,6 +47,7 @@ class TextRequest:
         target: Code of the target language; "" for any.
         model: Name of the model; "" for any.
         version: Number of the version; 0 for the default.
+        search: Fields of wire.Options that are not the default.
     """
 
     texts: list[str]
@@ -82,6 +85,9 @@ class _Fields(msgspec.Struct, forbid_unknown_fields=True):
     length_penalty: float | str | None = None
     prefix: str = ""
     no_repeat_ngram: int | str = 0
+    alternatives_at_prefix: bool | str = False
+    scores: bool | str = False
+    loop_guard: bool | str = True
 
 
 _DECODER = msgspec.json.Decoder(_Fields)
@@ -159,11 +165,16 @@ def _search(fields: _Fields) -> Mapping[str, Any]:
     for name in COUNTS:
         if number := _number(name, getattr(fields, name), MAX_COUNT):
             search[name] = number
+    for name in FLAGS:
+        if _flag(name, getattr(fields, name)):
+            search[name] = True
     if fields.length_penalty is not None:
         try:
             search["length_penalty"] = float(fields.length_penalty)
         except ValueError:
             raise _unexpected("length_penalty") from None
+    if not _flag("loop_guard", fields.loop_guard):
+        search["loop_guard"] = False
     return search
 
 
@@ -208,6 +219,12 @@ def _number(name: str, value: object, maximum: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= maximum:
         raise _unexpected(name)
     return value
+
+
+def _flag(name: str, value: bool | str) -> bool:
+    if value not in (True, False, "true", "false"):
+        raise _unexpected(name)
+    return value in (True, "true")
 
 
 def _unexpected(name: str) -> InvalidError:

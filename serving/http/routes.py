@@ -122,7 +122,7 @@ class Routes:
                         if each.text:
                             await events.send("piece", {"text": each.text})
                         if each.HasField("translation"):
-                            await events.send("done", serializers.done(each.translation, options))
+                            await events.send("done", serializers.translated(each.translation, options))
         except RefusedError as error:
             if not events.begun:
                 raise

@@ -9,7 +9,11 @@ from google.protobuf.json_format import MessageToDict
 from serving.registry.registry import Registry
 from serving.v1 import translation_pb2 as wire
 
-FINISH_REASONS = {wire.FINISH_REASON_STOP: "stop", wire.FINISH_REASON_LENGTH: "length"}
+FINISH_REASONS = {
+    wire.FINISH_REASON_STOP: "stop",
+    wire.FINISH_REASON_LENGTH: "length",
+    wire.FINISH_REASON_LOOP: "loop",
+}
 STATES = {wire.STATE_SERVING: "serving", wire.STATE_UNAVAILABLE: "unavailable"}
 SLICE = 4096  # numbers that are written at a time, so that other threads can run in between
 
@@ -20,17 +24,27 @@ def several(found: Sequence[wire.Translation], options: wire.Options) -> dict[st
         "translatedText": [each.text for each in found],
         "model": options.model,
         "version": options.version,
+        "finishReason": [FINISH_REASONS[each.finish_reason] for each in found],
     }
     if options.alternatives:
         content["alternatives"] = [_alternatives(each) for each in found]
+    if options.scores:
+        content["scores"] = [_scores(each) for each in found]
     return content
 
 
 def translated(found: wire.Translation, options: wire.Options) -> dict[str, Any]:
     """Return the JSON of one translation."""
-    content = {"translatedText": found.text, "model": found.model, "version": found.version}
+    content = {
+        "translatedText": found.text,
+        "model": found.model,
+        "version": found.version,
+        "finishReason": FINISH_REASONS[found.finish_reason],
+    }
     if options.alternatives:
         content["alternatives"] = _alternatives(found)
+    if options.scores:
+        content["scores"] = _scores(found)
     return content
 
 
@@ -38,9 +52,10 @@ def _alternatives(found: wire.Translation) -> list[str]:
     return [each.text for each in found.alternatives]
 
 
-def done(found: wire.Translation, options: wire.Options) -> dict[str, Any]:
-    """Return the JSON of the last event of a stream."""
-    return {**translated(found, options), "finishReason": FINISH_REASONS[found.finish_reason]}
+def _scores(found: wire.Translation) -> list[float]:
+    """Return the score of a translation and of its alternatives; a blank text has none."""
+    answers: list[wire.Translation | wire.Alternative] = [found, *found.alternatives]
+    return [each.score for each in answers if each.HasField("score")]
 
 
 def attended(found: wire.AttendResponse, options: wire.Options) -> str:
@@ -80,6 +95,7 @@ def _version(each: wire.ModelVersion, corpus: str, examples: list[str]) -> dict[
         "target": each.target_language,
         "targets": list(each.target_languages),
         "precision": each.precision,
+        "maxBeam": each.max_beam,
         "corpus": corpus,
         "examples": examples,
     }

@@ -11,6 +11,7 @@ from export.artifact.layout import ONNX
 from export.artifact.manifest import Version
 from keras_transformer.inference.backend import Backend
 from keras_transformer.inference.batch import Batch
+from keras_transformer.inference.loop_guard import LoopGuard
 from keras_transformer.inference.request import End, Request
 from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 from keras_transformer.text.sentences import Lengths
@@ -99,6 +100,7 @@ class ServedVersion:
         priority: int = 0,
         deadline: float | None = None,
         search: Mapping[str, Any] = MappingProxyType({}),
+        loop_guard: bool = False,
     ) -> list[Request]:
         """Return a request for each text; a request without tokens has already ended.
 
@@ -109,14 +111,27 @@ class ServedVersion:
             deadline: Time after which no work is done.
             search: Other fields of Request; by default the search is greedy. An answer may be longer by its
                 prefix.
+            loop_guard: Whether answers that repeat themselves are cut.
         """
         requests = []
-        begun = len(search.get("prefix", ()))
-        most = min(max_tokens or self.longest, self.longest_answer if begun else self.longest)
+        prefix, branching = search.get("prefix", ()), search.get("branching", False)
+        begun = len(prefix)
+        most = self.longest_answer if begun else self.longest
         for source in self.tokenizer.encode_source(texts, self.longest):
             limit = min(self.limit(len(source)) + begun, most)
             end = End.STOP if source == [self.tokenizer.eos_id] else None
-            requests.append(Request(source, limit, priority, deadline, end=end, **search))
+            guard = LoopGuard.of(source, limit, prefix, branching) if loop_guard else None
+            requests.append(
+                Request(
+                    source,
+                    min(limit, max_tokens or limit),
+                    priority,
+                    deadline,
+                    end=end,
+                    guard=guard,
+                    **search,
+                )
+            )
         return requests
 
 
@@ -195,7 +210,7 @@ def _warm(model: ServedVersion, backend: Backend, golden: Sequence[Golden]) -> N
         coming, waiting = waiting[: batch.free], waiting[batch.free :]
         batch.admit(coming)
         batch.step(0)
-    problems = {request.error for request in requests if request.end not in (End.STOP, End.LENGTH)}
+    problems = {request.error for request in requests if request.end and not request.end.answered}
     if problems:
         raise ModelError(f"it cannot translate its own golden sentences: {'; '.join(sorted(problems))}")
     different = sum(

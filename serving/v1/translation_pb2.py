@@ -24,19 +24,19 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cserving/v1/translation.proto\x12\nserving.v1\"F\n\x10TranslateRequest\x12\x0c\n\x04text\x18\x01 \x01(\t\x12$\n\x07options\x18\x02 \x01(\x0b\x32\x13.serving.v1.Options\"A\n\x11TranslateResponse\x12,\n\x0btranslation\x18\x01 \x01(\x0b\x32\x17.serving.v1.Translation\"L\n\x15\x42\x61tchTranslateRequest\x12\r\n\x05texts\x18\x01 \x03(\t\x12$\n\x07options\x18\x02 \x01(\x0b\x32\x13.serving.v1.Options\"?\n\x16\x42\x61tchTranslateResponse\x12%\n\x08segments\x18\x01 \x03(\x0b\x32\x13.serving.v1.Segment\"n\n\x07Segment\x12.\n\x0btranslation\x18\x01 \x01(\x0b\x32\x17.serving.v1.TranslationH\x00\x12)\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x18.serving.v1.SegmentErrorH\x00\x42\x08\n\x06result\"f\n\x0cSegmentError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66ield\x18\x03 \x01(\t\x12\x18\n\x0bretry_after\x18\x04 \x01(\x02H\x00\x88\x01\x01\x42\x0e\n\x0c_retry_after\"L\n\x16StreamTranslateRequest\x12\x0c\n\x04text\x18\x01 \x01(\t\x12$\n\x07options\x18\x02 \x01(\x0b\x32\x13.serving.v1.Options\"U\n\x17StreamTranslateResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12,\n\x0btranslation\x18\x02 \x01(\x0b\x32\x17.serving.v1.Translation\"C\n\rAttendRequest\x12\x0c\n\x04text\x18\x01 \x01(\t\x12$\n\x07options\x18\x02 \x01(\x0b\x32\x13.serving.v1.Options\"g\n\x0e\x41ttendResponse\x12,\n\x0btranslation\x18\x01 \x01(\x0b\x32\x17.serving.v1.Translation\x12\'\n\x05parts\x18\x02 \x03(\x0b\x32\x18.serving.v1.AttendedPart\"\xc4\x01\n\x0c\x41ttendedPart\x12!\n\x06source\x18\x01 \x03(\x0b\x32\x11.serving.v1.Token\x12!\n\x06target\x18\x02 \x03(\x0b\x32\x11.serving.v1.Token\x12$\n\x07\x65ncoder\x18\x03 \x01(\x0b\x32\x13.serving.v1.Weights\x12$\n\x07\x64\x65\x63oder\x18\x04 \x01(\x0b\x32\x13.serving.v1.Weights\x12\"\n\x05\x63ross\x18\x05 \x01(\x0b\x32\x13.serving.v1.Weights\"(\n\x07Weights\x12\r\n\x05shape\x18\x01 \x03(\r\x12\x0e\n\x06values\x18\x02 \x03(\x02\"\xa5\x02\n\x07Options\x12\r\n\x05model\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\x19\n\x11max_output_tokens\x18\x03 \x01(\r\x12&\n\x08priority\x18\x04 \x01(\x0e\x32\x14.serving.v1.Priority\x12\x0e\n\x06scores\x18\x05 \x01(\x08\x12\x11\n\talignment\x18\x06 \x01(\x08\x12\x0c\n\x04\x62\x65\x61m\x18\x07 \x01(\r\x12\x14\n\x0c\x61lternatives\x18\x08 \x01(\r\x12\x1b\n\x0elength_penalty\x18\t \x01(\x01H\x00\x88\x01\x01\x12\x0e\n\x06prefix\x18\n \x01(\t\x12\x17\n\x0fno_repeat_ngram\x18\x0b \x01(\r\x12\x17\n\x0ftarget_language\x18\x0c \x01(\tB\x11\n\x0f_length_penalty\"\xcd\x02\n\x0bTranslation\x12\x0c\n\x04text\x18\x01 \x01(\t\x12/\n\rfinish_reason\x18\x02 \x01(\x0e\x32\x18.serving.v1.FinishReason\x12!\n\x06tokens\x18\x03 \x03(\x0b\x32\x11.serving.v1.Token\x12\x12\n\x05score\x18\x04 \x01(\x02H\x00\x88\x01\x01\x12#\n\talignment\x18\x05 \x03(\x0b\x32\x10.serving.v1.Link\x12\r\n\x05model\x18\x06 \x01(\t\x12\x0f\n\x07version\x18\x07 \x01(\x04\x12 \n\x05usage\x18\x08 \x01(\x0b\x32\x11.serving.v1.Usage\x12(\n\rsource_tokens\x18\t \x03(\x0b\x32\x11.serving.v1.Token\x12-\n\x0c\x61lternatives\x18\n \x03(\x0b\x32\x17.serving.v1.AlternativeB\x08\n\x06_score\"\x8d\x01\n\x0b\x41lternative\x12\x0c\n\x04text\x18\x01 \x01(\t\x12/\n\rfinish_reason\x18\x02 \x01(\x0e\x32\x18.serving.v1.FinishReason\x12!\n\x06tokens\x18\x03 \x03(\x0b\x32\x11.serving.v1.Token\x12\x12\n\x05score\x18\x04 \x01(\x02H\x00\x88\x01\x01\x42\x08\n\x06_score\"F\n\x05Token\x12\n\n\x02id\x18\x01 \x01(\r\x12\r\n\x05piece\x18\x02 \x01(\t\x12\x15\n\x08log_prob\x18\x03 \x01(\x02H\x00\x88\x01\x01\x42\x0b\n\t_log_prob\"&\n\x04Link\x12\x0e\n\x06target\x18\x01 \x01(\r\x12\x0e\n\x06source\x18\x02 \x01(\r\"D\n\x05Usage\x12\x15\n\rsource_tokens\x18\x01 \x01(\r\x12\x15\n\rtarget_tokens\x18\x02 \x01(\r\x12\r\n\x05parts\x18\x03 \x01(\r\"\x13\n\x11ListModelsRequest\"[\n\x12ListModelsResponse\x12!\n\x06models\x18\x01 \x03(\x0b\x32\x11.serving.v1.Model\x12\"\n\x06limits\x18\x02 \x01(\x0b\x32\x12.serving.v1.Limits\"Z\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12*\n\x08versions\x18\x02 \x03(\x0b\x32\x18.serving.v1.ModelVersion\x12\x17\n\x0f\x64\x65\x66\x61ult_version\x18\x03 \x01(\x04\"\xc5\x01\n\x0cModelVersion\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12 \n\x05state\x18\x02 \x01(\x0e\x32\x11.serving.v1.State\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x17\n\x0fsource_language\x18\x04 \x01(\t\x12\x17\n\x0ftarget_language\x18\x05 \x01(\t\x12\x11\n\tprecision\x18\x06 \x01(\t\x12\x13\n\x0bpart_tokens\x18\x07 \x01(\r\x12\x18\n\x10target_languages\x18\x08 \x03(\t\"U\n\x06Limits\x12\x12\n\ncharacters\x18\x01 \x01(\r\x12\x0e\n\x06tokens\x18\x02 \x01(\r\x12\x10\n\x08segments\x18\x03 \x01(\r\x12\x15\n\rmessage_bytes\x18\x04 \x01(\r*^\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x10\n\x0cPRIORITY_LOW\x10\x01\x12\x13\n\x0fPRIORITY_NORMAL\x10\x02\x12\x11\n\rPRIORITY_HIGH\x10\x03*_\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02*H\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x11\n\rSTATE_SERVING\x10\x01\x12\x15\n\x11STATE_UNAVAILABLE\x10\x02\x32\xa3\x03\n\x12TranslationService\x12H\n\tTranslate\x12\x1c.serving.v1.TranslateRequest\x1a\x1d.serving.v1.TranslateResponse\x12W\n\x0e\x42\x61tchTranslate\x12!.serving.v1.BatchTranslateRequest\x1a\".serving.v1.BatchTranslateResponse\x12\\\n\x0fStreamTranslate\x12\".serving.v1.StreamTranslateRequest\x1a#.serving.v1.StreamTranslateResponse0\x01\x12?\n\x06\x41ttend\x12\x19.serving.v1.AttendRequest\x1a\x1a.serving.v1.AttendResponse\x12K\n\nListModels\x12\x1d.serving.v1.ListModelsRequest\x1a\x1e.serving.v1.ListModelsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cserving/v1/translation.proto\x12\nserving.v1\"F\n\x10TranslateRequest\x12\x0c\n\x04text\x18\x01 \x01(\t\x12$\n\x07options\x18\x02 \x01(\x0b\x32\x13.serving.v1.Options\"A\n\x11TranslateResponse\x12,\n\x0btranslation\x18\x01 \x01(\x0b\x32\x17.serving.v1.Translation\"L\n\x15\x42\x61tchTranslateRequest\x12\r\n\x05texts\x18\x01 \x03(\t\x12$\n\x07options\x18\x02 \x01(\x0b\x32\x13.serving.v1.Options\"?\n\x16\x42\x61tchTranslateResponse\x12%\n\x08segments\x18\x01 \x03(\x0b\x32\x13.serving.v1.Segment\"n\n\x07Segment\x12.\n\x0btranslation\x18\x01 \x01(\x0b\x32\x17.serving.v1.TranslationH\x00\x12)\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x18.serving.v1.SegmentErrorH\x00\x42\x08\n\x06result\"f\n\x0cSegmentError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66ield\x18\x03 \x01(\t\x12\x18\n\x0bretry_after\x18\x04 \x01(\x02H\x00\x88\x01\x01\x42\x0e\n\x0c_retry_after\"L\n\x16StreamTranslateRequest\x12\x0c\n\x04text\x18\x01 \x01(\t\x12$\n\x07options\x18\x02 \x01(\x0b\x32\x13.serving.v1.Options\"U\n\x17StreamTranslateResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12,\n\x0btranslation\x18\x02 \x01(\x0b\x32\x17.serving.v1.Translation\"C\n\rAttendRequest\x12\x0c\n\x04text\x18\x01 \x01(\t\x12$\n\x07options\x18\x02 \x01(\x0b\x32\x13.serving.v1.Options\"g\n\x0e\x41ttendResponse\x12,\n\x0btranslation\x18\x01 \x01(\x0b\x32\x17.serving.v1.Translation\x12\'\n\x05parts\x18\x02 \x03(\x0b\x32\x18.serving.v1.AttendedPart\"\xc4\x01\n\x0c\x41ttendedPart\x12!\n\x06source\x18\x01 \x03(\x0b\x32\x11.serving.v1.Token\x12!\n\x06target\x18\x02 \x03(\x0b\x32\x11.serving.v1.Token\x12$\n\x07\x65ncoder\x18\x03 \x01(\x0b\x32\x13.serving.v1.Weights\x12$\n\x07\x64\x65\x63oder\x18\x04 \x01(\x0b\x32\x13.serving.v1.Weights\x12\"\n\x05\x63ross\x18\x05 \x01(\x0b\x32\x13.serving.v1.Weights\"(\n\x07Weights\x12\r\n\x05shape\x18\x01 \x03(\r\x12\x0e\n\x06values\x18\x02 \x03(\x02\"\xed\x02\n\x07Options\x12\r\n\x05model\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\x19\n\x11max_output_tokens\x18\x03 \x01(\r\x12&\n\x08priority\x18\x04 \x01(\x0e\x32\x14.serving.v1.Priority\x12\x0e\n\x06scores\x18\x05 \x01(\x08\x12\x11\n\talignment\x18\x06 \x01(\x08\x12\x0c\n\x04\x62\x65\x61m\x18\x07 \x01(\r\x12\x14\n\x0c\x61lternatives\x18\x08 \x01(\r\x12\x1b\n\x0elength_penalty\x18\t \x01(\x01H\x00\x88\x01\x01\x12\x0e\n\x06prefix\x18\n \x01(\t\x12\x17\n\x0fno_repeat_ngram\x18\x0b \x01(\r\x12\x17\n\x0ftarget_language\x18\x0c \x01(\t\x12\x1e\n\x16\x61lternatives_at_prefix\x18\r \x01(\x08\x12\x17\n\nloop_guard\x18\x0e \x01(\x08H\x01\x88\x01\x01\x42\x11\n\x0f_length_penaltyB\r\n\x0b_loop_guard\"\xcd\x02\n\x0bTranslation\x12\x0c\n\x04text\x18\x01 \x01(\t\x12/\n\rfinish_reason\x18\x02 \x01(\x0e\x32\x18.serving.v1.FinishReason\x12!\n\x06tokens\x18\x03 \x03(\x0b\x32\x11.serving.v1.Token\x12\x12\n\x05score\x18\x04 \x01(\x02H\x00\x88\x01\x01\x12#\n\talignment\x18\x05 \x03(\x0b\x32\x10.serving.v1.Link\x12\r\n\x05model\x18\x06 \x01(\t\x12\x0f\n\x07version\x18\x07 \x01(\x04\x12 \n\x05usage\x18\x08 \x01(\x0b\x32\x11.serving.v1.Usage\x12(\n\rsource_tokens\x18\t \x03(\x0b\x32\x11.serving.v1.Token\x12-\n\x0c\x61lternatives\x18\n \x03(\x0b\x32\x17.serving.v1.AlternativeB\x08\n\x06_score\"\x8d\x01\n\x0b\x41lternative\x12\x0c\n\x04text\x18\x01 \x01(\t\x12/\n\rfinish_reason\x18\x02 \x01(\x0e\x32\x18.serving.v1.FinishReason\x12!\n\x06tokens\x18\x03 \x03(\x0b\x32\x11.serving.v1.Token\x12\x12\n\x05score\x18\x04 \x01(\x02H\x00\x88\x01\x01\x42\x08\n\x06_score\"F\n\x05Token\x12\n\n\x02id\x18\x01 \x01(\r\x12\r\n\x05piece\x18\x02 \x01(\t\x12\x15\n\x08log_prob\x18\x03 \x01(\x02H\x00\x88\x01\x01\x42\x0b\n\t_log_prob\"&\n\x04Link\x12\x0e\n\x06target\x18\x01 \x01(\r\x12\x0e\n\x06source\x18\x02 \x01(\r\"D\n\x05Usage\x12\x15\n\rsource_tokens\x18\x01 \x01(\r\x12\x15\n\rtarget_tokens\x18\x02 \x01(\r\x12\r\n\x05parts\x18\x03 \x01(\r\"\x13\n\x11ListModelsRequest\"[\n\x12ListModelsResponse\x12!\n\x06models\x18\x01 \x03(\x0b\x32\x11.serving.v1.Model\x12\"\n\x06limits\x18\x02 \x01(\x0b\x32\x12.serving.v1.Limits\"Z\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12*\n\x08versions\x18\x02 \x03(\x0b\x32\x18.serving.v1.ModelVersion\x12\x17\n\x0f\x64\x65\x66\x61ult_version\x18\x03 \x01(\x04\"\xd7\x01\n\x0cModelVersion\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12 \n\x05state\x18\x02 \x01(\x0e\x32\x11.serving.v1.State\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x17\n\x0fsource_language\x18\x04 \x01(\t\x12\x17\n\x0ftarget_language\x18\x05 \x01(\t\x12\x11\n\tprecision\x18\x06 \x01(\t\x12\x13\n\x0bpart_tokens\x18\x07 \x01(\r\x12\x18\n\x10target_languages\x18\x08 \x03(\t\x12\x10\n\x08max_beam\x18\t \x01(\r\"U\n\x06Limits\x12\x12\n\ncharacters\x18\x01 \x01(\r\x12\x0e\n\x06tokens\x18\x02 \x01(\r\x12\x10\n\x08segments\x18\x03 \x01(\r\x12\x15\n\rmessage_bytes\x18\x04 \x01(\r*^\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x10\n\x0cPRIORITY_LOW\x10\x01\x12\x13\n\x0fPRIORITY_NORMAL\x10\x02\x12\x11\n\rPRIORITY_HIGH\x10\x03*w\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x16\n\x12\x46INISH_REASON_LOOP\x10\x03*H\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x11\n\rSTATE_SERVING\x10\x01\x12\x15\n\x11STATE_UNAVAILABLE\x10\x02\x32\xa3\x03\n\x12TranslationService\x12H\n\tTranslate\x12\x1c.serving.v1.TranslateRequest\x1a\x1d.serving.v1.TranslateResponse\x12W\n\x0e\x42\x61tchTranslate\x12!.serving.v1.BatchTranslateRequest\x1a\".serving.v1.BatchTranslateResponse\x12\\\n\x0fStreamTranslate\x12\".serving.v1.StreamTranslateRequest\x1a#.serving.v1.StreamTranslateResponse0\x01\x12?\n\x06\x41ttend\x12\x19.serving.v1.AttendRequest\x1a\x1a.serving.v1.AttendResponse\x12K\n\nListModels\x12\x1d.serving.v1.ListModelsRequest\x1a\x1e.serving.v1.ListModelsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'serving.v1.translation_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PRIORITY']._serialized_start=2573
-  _globals['_PRIORITY']._serialized_end=2667
-  _globals['_FINISHREASON']._serialized_start=2669
-  _globals['_FINISHREASON']._serialized_end=2764
-  _globals['_STATE']._serialized_start=2766
-  _globals['_STATE']._serialized_end=2838
+  _globals['_PRIORITY']._serialized_start=2663
+  _globals['_PRIORITY']._serialized_end=2757
+  _globals['_FINISHREASON']._serialized_start=2759
+  _globals['_FINISHREASON']._serialized_end=2878
+  _globals['_STATE']._serialized_start=2880
+  _globals['_STATE']._serialized_end=2952
   _globals['_TRANSLATEREQUEST']._serialized_start=44
   _globals['_TRANSLATEREQUEST']._serialized_end=114
   _globals['_TRANSLATERESPONSE']._serialized_start=116
@@ -62,27 +62,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WEIGHTS']._serialized_start=1080
   _globals['_WEIGHTS']._serialized_end=1120
   _globals['_OPTIONS']._serialized_start=1123
-  _globals['_OPTIONS']._serialized_end=1416
-  _globals['_TRANSLATION']._serialized_start=1419
-  _globals['_TRANSLATION']._serialized_end=1752
-  _globals['_ALTERNATIVE']._serialized_start=1755
-  _globals['_ALTERNATIVE']._serialized_end=1896
-  _globals['_TOKEN']._serialized_start=1898
-  _globals['_TOKEN']._serialized_end=1968
-  _globals['_LINK']._serialized_start=1970
-  _globals['_LINK']._serialized_end=2008
-  _globals['_USAGE']._serialized_start=2010
-  _globals['_USAGE']._serialized_end=2078
-  _globals['_LISTMODELSREQUEST']._serialized_start=2080
-  _globals['_LISTMODELSREQUEST']._serialized_end=2099
-  _globals['_LISTMODELSRESPONSE']._serialized_start=2101
-  _globals['_LISTMODELSRESPONSE']._serialized_end=2192
-  _globals['_MODEL']._serialized_start=2194
-  _globals['_MODEL']._serialized_end=2284
-  _globals['_MODELVERSION']._serialized_start=2287
-  _globals['_MODELVERSION']._serialized_end=2484
-  _globals['_LIMITS']._serialized_start=2486
-  _globals['_LIMITS']._serialized_end=2571
-  _globals['_TRANSLATIONSERVICE']._serialized_start=2841
-  _globals['_TRANSLATIONSERVICE']._serialized_end=3260
+  _globals['_OPTIONS']._serialized_end=1488
+  _globals['_TRANSLATION']._serialized_start=1491
+  _globals['_TRANSLATION']._serialized_end=1824
+  _globals['_ALTERNATIVE']._serialized_start=1827
+  _globals['_ALTERNATIVE']._serialized_end=1968
+  _globals['_TOKEN']._serialized_start=1970
+  _globals['_TOKEN']._serialized_end=2040
+  _globals['_LINK']._serialized_start=2042
+  _globals['_LINK']._serialized_end=2080
+  _globals['_USAGE']._serialized_start=2082
+  _globals['_USAGE']._serialized_end=2150
+  _globals['_LISTMODELSREQUEST']._serialized_start=2152
+  _globals['_LISTMODELSREQUEST']._serialized_end=2171
+  _globals['_LISTMODELSRESPONSE']._serialized_start=2173
+  _globals['_LISTMODELSRESPONSE']._serialized_end=2264
+  _globals['_MODEL']._serialized_start=2266
+  _globals['_MODEL']._serialized_end=2356
+  _globals['_MODELVERSION']._serialized_start=2359
+  _globals['_MODELVERSION']._serialized_end=2574
+  _globals['_LIMITS']._serialized_start=2576
+  _globals['_LIMITS']._serialized_end=2661
+  _globals['_TRANSLATIONSERVICE']._serialized_start=2955
+  _globals['_TRANSLATIONSERVICE']._serialized_end=3374
 # @@protoc_insertion_point(module_scope)

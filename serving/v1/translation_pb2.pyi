@@ -19,6 +19,7 @@ class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FINISH_REASON_UNSPECIFIED: _ClassVar[FinishReason]
     FINISH_REASON_STOP: _ClassVar[FinishReason]
     FINISH_REASON_LENGTH: _ClassVar[FinishReason]
+    FINISH_REASON_LOOP: _ClassVar[FinishReason]
 
 class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -32,6 +33,7 @@ PRIORITY_HIGH: Priority
 FINISH_REASON_UNSPECIFIED: FinishReason
 FINISH_REASON_STOP: FinishReason
 FINISH_REASON_LENGTH: FinishReason
+FINISH_REASON_LOOP: FinishReason
 STATE_UNSPECIFIED: State
 STATE_SERVING: State
 STATE_UNAVAILABLE: State
@@ -139,7 +141,7 @@ class Weights(_message.Message):
     def __init__(self, shape: _Optional[_Iterable[int]] = ..., values: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Options(_message.Message):
-    __slots__ = ("model", "version", "max_output_tokens", "priority", "scores", "alignment", "beam", "alternatives", "length_penalty", "prefix", "no_repeat_ngram", "target_language")
+    __slots__ = ("model", "version", "max_output_tokens", "priority", "scores", "alignment", "beam", "alternatives", "length_penalty", "prefix", "no_repeat_ngram", "target_language", "alternatives_at_prefix", "loop_guard")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -152,6 +154,8 @@ class Options(_message.Message):
     PREFIX_FIELD_NUMBER: _ClassVar[int]
     NO_REPEAT_NGRAM_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    ALTERNATIVES_AT_PREFIX_FIELD_NUMBER: _ClassVar[int]
+    LOOP_GUARD_FIELD_NUMBER: _ClassVar[int]
     model: str
     version: int
     max_output_tokens: int
@@ -164,7 +168,9 @@ class Options(_message.Message):
     prefix: str
     no_repeat_ngram: int
     target_language: str
-    def __init__(self, model: _Optional[str] = ..., version: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., priority: _Optional[_Union[Priority, str]] = ..., scores: _Optional[bool] = ..., alignment: _Optional[bool] = ..., beam: _Optional[int] = ..., alternatives: _Optional[int] = ..., length_penalty: _Optional[float] = ..., prefix: _Optional[str] = ..., no_repeat_ngram: _Optional[int] = ..., target_language: _Optional[str] = ...) -> None: ...
+    alternatives_at_prefix: bool
+    loop_guard: bool
+    def __init__(self, model: _Optional[str] = ..., version: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., priority: _Optional[_Union[Priority, str]] = ..., scores: _Optional[bool] = ..., alignment: _Optional[bool] = ..., beam: _Optional[int] = ..., alternatives: _Optional[int] = ..., length_penalty: _Optional[float] = ..., prefix: _Optional[str] = ..., no_repeat_ngram: _Optional[int] = ..., target_language: _Optional[str] = ..., alternatives_at_prefix: _Optional[bool] = ..., loop_guard: _Optional[bool] = ...) -> None: ...
 
 class Translation(_message.Message):
     __slots__ = ("text", "finish_reason", "tokens", "score", "alignment", "model", "version", "usage", "source_tokens", "alternatives")
@@ -253,7 +259,7 @@ class Model(_message.Message):
     def __init__(self, name: _Optional[str] = ..., versions: _Optional[_Iterable[_Union[ModelVersion, _Mapping]]] = ..., default_version: _Optional[int] = ...) -> None: ...
 
 class ModelVersion(_message.Message):
-    __slots__ = ("version", "state", "reason", "source_language", "target_language", "precision", "part_tokens", "target_languages")
+    __slots__ = ("version", "state", "reason", "source_language", "target_language", "precision", "part_tokens", "target_languages", "max_beam")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
@@ -262,6 +268,7 @@ class ModelVersion(_message.Message):
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     PART_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGES_FIELD_NUMBER: _ClassVar[int]
+    MAX_BEAM_FIELD_NUMBER: _ClassVar[int]
     version: int
     state: State
     reason: str
@@ -270,7 +277,8 @@ class ModelVersion(_message.Message):
     precision: str
     part_tokens: int
     target_languages: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, version: _Optional[int] = ..., state: _Optional[_Union[State, str]] = ..., reason: _Optional[str] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., precision: _Optional[str] = ..., part_tokens: _Optional[int] = ..., target_languages: _Optional[_Iterable[str]] = ...) -> None: ...
+    max_beam: int
+    def __init__(self, version: _Optional[int] = ..., state: _Optional[_Union[State, str]] = ..., reason: _Optional[str] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., precision: _Optional[str] = ..., part_tokens: _Optional[int] = ..., target_languages: _Optional[_Iterable[str]] = ..., max_beam: _Optional[int] = ...) -> None: ...
 
 class Limits(_message.Message):
     __slots__ = ("characters", "tokens", "segments", "message_bytes")

@@ -29,7 +29,7 @@ from tests.support.serving.serve_process import descriptors, megabytes, serving_
 TEXTS = [pair.source for pair in phrasebook("fr-en", "test", 20)]
 OPTIONS = wire.Options(
     model="fr-en", version=1, max_output_tokens=20, priority=wire.PRIORITY_HIGH, scores=True, alignment=True,
-    beam=3, alternatives=2, length_penalty=0.6, prefix="I", no_repeat_ngram=3,
+    beam=3, alternatives=2, length_penalty=0.6, prefix="I", no_repeat_ngram=3, alternatives_at_prefix=True,
 )  # fmt: skip
 GOOD = {
     "Translate": wire.TranslateRequest(text=TEXTS[0], options=OPTIONS),

@@ -35,7 +35,7 @@ def test_whenever_requests_come_and_beside_whatever_each_says_what_it_says_alone
         for text, row in zip(TEXTS, sources, strict=True)
         if len(row) <= version.manifest.lengths.longest
     ]
-    expected = {text: runtime.translate_ids([row])[0] for text, row in undivided}
+    expected = {text: runtime.search([row], loop_guard=True)[0][0] for text, row in undivided}
     options, differing, asked = wire.Options(scores=True), 0, 0
     room = asyncio.Semaphore(UNDER_WAY)
 

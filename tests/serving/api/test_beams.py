@@ -3,6 +3,7 @@
 import asyncio
 import random
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from threading import Semaphore
@@ -75,7 +76,7 @@ def test_a_beam_and_its_alternatives_are_those_of_the_model(
             assert sum(one.text != two.text for one, two in zip(greedy, found, strict=True)) > 5
             widened = await client.translate(TEXTS[:3], alternatives=3, length_penalty=0.6)
             assert [each.text for each in widened] == [each.text for each in found[:3]]
-            assert [len(each.alternatives) for each in widened] == [3, 3, 3]
+            assert [len(each.alternatives) for each in widened] == [len(beams) - 1 for beams in expected[:3]]
 
     run(scenario)
 
@@ -95,6 +96,8 @@ def test_requests_of_every_kind_at_once_get_what_each_gets_alone(
             "length_penalty": rng.choice([0.0, 1.0]),
             "prefix": rng.choice(["", "", "The", "I am"]),
             "no_repeat_ngram": rng.choice([0, 0, 1, 3]),
+            "alternatives_at_prefix": rng.choice([False, True]),
+            "loop_guard": rng.choice([True, False]),
         }
 
     requests = [ask(rng.choice(TEXTS), scores=True, **options()) for _ in range(count)]
@@ -116,9 +119,12 @@ def test_a_text_of_several_parts_has_the_best_combinations_of_their_answers(serv
     async def scenario() -> None:
         async with stub(served) as service:
             first, second = [
-                (await service.Translate(ask(text, beam=3, alternatives=2))).translation for text in TEXTS[:2]
+                (await service.Translate(ask(text, beam=3, alternatives=2, loop_guard=False))).translation
+                for text in TEXTS[:2]
             ]
-            both_parts = (await service.Translate(ask(TWO, beam=3, alternatives=2))).translation
+            both_parts = (
+                await service.Translate(ask(TWO, beam=3, alternatives=2, loop_guard=False))
+            ).translation
             assert both_parts.text == f"{first.text}\n{second.text}"
             combined = {
                 f"{one.text}\n{two.text}"
@@ -128,7 +134,7 @@ def test_a_text_of_several_parts_has_the_best_combinations_of_their_answers(serv
             others = [each.text for each in both_parts.alternatives]
             assert len(others) == 2
             assert {*others} <= combined
-            short = await service.Translate(ask(TWO, alternatives=2, max_output_tokens=3))
+            short = await service.Translate(ask(TWO, alternatives=2, max_output_tokens=3, loop_guard=False))
             for each in (short.translation, *short.translation.alternatives):
                 assert each.finish_reason == wire.FINISH_REASON_LENGTH
             for most in range(1, 12):  # combinations that differ after the limit are one
@@ -153,6 +159,48 @@ def test_the_best_combinations_come_first() -> None:
     assert n_best([Request([1], 9)], 3) == [(Answer([], 0.0),)]  # a part without tokens
 
 
+def test_a_loop_is_cut_and_told_and_no_other_answer_changes(served: ServedVersion) -> None:
+    async def scenario() -> None:
+        async with both(served) as (service, http):
+            reasons = Counter()
+            for text in TEXTS:
+                raw = (await service.Translate(ask(text, scores=True, loop_guard=False))).translation
+                answer = (await service.Translate(ask(text, scores=True))).translation
+                reasons[answer.finish_reason] += 1
+                if answer.finish_reason == wire.FINISH_REASON_LOOP:
+                    assert answer.tokens == raw.tokens[: len(answer.tokens)]
+                else:
+                    assert answer == raw
+                stream = service.StreamTranslate(wire.StreamTranslateRequest(text=text))
+                assert "".join([each.text async for each in stream]) == answer.text
+                reason = {wire.FINISH_REASON_LOOP: "loop"}.get(answer.finish_reason, "stop")
+                for how in ({"json": {"q": text}}, {"data": {"q": text, "loop_guard": "true"}}):
+                    _, content = await told(http.post("/translate", **how))
+                    assert (content["translatedText"], content["finishReason"]) == (answer.text, reason)
+            assert reasons.keys() == {wire.FINISH_REASON_STOP, wire.FINISH_REASON_LOOP}
+            assert reasons[wire.FINISH_REASON_LOOP] > 5
+            for guard in (False, "false"):
+                _, content = await told(http.post("/translate", json={"q": TEXTS, "loop_guard": guard}))
+                assert set(content["finishReason"]) == {"stop", "length"}
+
+    run(scenario)
+
+
+def test_alternatives_that_are_loops_come_last_and_each_has_its_reason(served: ServedVersion) -> None:
+    async def scenario() -> None:
+        async with stub(served) as service:
+            several = 0
+            for text in (*TEXTS, TWO):
+                answer = (await service.Translate(ask(text, beam=4, alternatives=3))).translation
+                reasons = [each.finish_reason for each in (answer, *answer.alternatives)]
+                loops = [reason == wire.FINISH_REASON_LOOP for reason in reasons]
+                assert loops == sorted(loops)
+                several += len(set(loops)) > 1
+            assert several
+
+    run(scenario)
+
+
 def test_a_translation_begins_with_its_prefix(served: ServedVersion) -> None:
     async def scenario() -> None:
         async with stub(served) as service:
@@ -168,6 +216,42 @@ def test_a_translation_begins_with_its_prefix(served: ServedVersion) -> None:
             whole = pieces[-1].translation.text
             assert "".join(each.text for each in pieces) == whole
             assert whole == (await service.Translate(ask(TWO, beam=4))).translation.text
+
+    run(scenario)
+
+
+def test_alternatives_at_a_prefix_differ_in_the_token_after_it_and_go_on_as_if_it_were_given(
+    served: ServedVersion,
+) -> None:
+    prefix = "The tea"
+    begin = served.tokenizer.encode_prefix(prefix)
+
+    async def scenario() -> None:
+        async with stub(served) as service:
+            options = {"prefix": prefix, "scores": True}
+            found = (
+                await service.Translate(ask(TEXTS[0], **options, alternatives=7, alternatives_at_prefix=True))
+            ).translation
+            answers = [found, *found.alternatives]
+            following = {answer.tokens[len(begin)].id: answer for answer in answers}
+            assert len(following) == 8
+            likely = sorted(answer.tokens[len(begin)].log_prob for answer in answers)
+            (best,) = [answer for answer in answers if answer.tokens[len(begin)].log_prob == likely[-1]]
+            greedy = (await service.Translate(ask(TEXTS[0], **options))).translation
+            assert (best.text, list(best.tokens)) == (greedy.text, list(greedy.tokens))
+            assert [answer.score for answer in answers] == sorted(
+                (answer.score for answer in answers), reverse=True
+            )
+            continued = 0
+            for answer in answers:
+                ids = [token.id for token in answer.tokens]
+                assert ids[: len(begin)] == begin
+                (longer,) = served.tokenizer.decode_target([ids[: len(begin) + 1]])
+                if served.tokenizer.encode_prefix(longer) == ids[: len(begin) + 1]:
+                    goes_on = (await service.Translate(ask(TEXTS[0], prefix=longer))).translation
+                    assert goes_on.text.startswith(answer.text)  # a longer prefix may have more tokens
+                    continued += 1
+            assert continued > 3
 
     run(scenario)
 
@@ -343,11 +427,23 @@ def test_http_has_the_same_search_with_alternatives_as_libretranslate_has_them(s
                 form = {"q": text, "beam": "4", "alternatives": "2", "length_penalty": "1.0"}
                 _, content = await told(http.post("/translate", data=form))
                 assert content["alternatives"] == others
-            _, content = await told(http.post("/translate", json={"q": TEXTS[:2], "alternatives": 1}))
+            _, content = await told(
+                http.post("/translate", json={"q": TEXTS[:2], "alternatives": 1, "loop_guard": False})
+            )
             assert [len(each) for each in content["alternatives"]] == [1, 1]
             _, content = await told(http.post("/translate", json={"q": TEXTS[0], "prefix": "The tea is"}))
             assert content["translatedText"].startswith("The tea is")
             assert "alternatives" not in content
+            unguarded = {"q": TEXTS[:2], "alternatives": 1, "scores": True, "loop_guard": False}
+            status, content = await told(http.post("/translate", json=unguarded))
+            assert [len(each) for each in content["scores"]] == [2, 2]
+            branching = {"q": TEXTS[0], "alternatives": 3, "alternatives_at_prefix": "true", "scores": "true"}
+            branching["loop_guard"] = "false"
+            _, content = await told(http.post("/translate", data=branching))
+            first_words = [text.split()[0] for text in (content["translatedText"], *content["alternatives"])]
+            assert len({*first_words}) > 2
+            assert content["scores"] == sorted(content["scores"], reverse=True)
+            assert len(content["scores"]) == 4
             for text, others in (("", []), ([""], [[]])):
                 _, content = await told(http.post("/translate", json={"q": text, "alternatives": 2}))
                 assert content["alternatives"] == others
@@ -356,6 +452,9 @@ def test_http_has_the_same_search_with_alternatives_as_libretranslate_has_them(s
                 ({"alternatives": [3]}, "alternatives must be a whole number"),
                 ({"length_penalty": "long"}, "length_penalty must be a number"),
                 ({"prefix": 3}, "prefix must be a string"),
+                ({"scores": 2}, "scores must be true or false"),
+                ({"alternatives_at_prefix": "x"}, "alternatives_at_prefix must be true or false"),
+                ({"loop_guard": "no"}, "loop_guard must be true or false"),
                 ({"beam": 9}, "options.beam must be at most 8"),
             ):
                 status, content = await told(http.post("/translate", json={"q": TEXTS[0], **fields}))

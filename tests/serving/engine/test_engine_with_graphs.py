@@ -130,11 +130,11 @@ class Damaging(OnnxBackend):
     bad: list[int]
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
-        memory, last = super().encode(sources)
+        (memory,) = super().encode(sources)
         for row, source in enumerate(sources):
             if source == self.bad:
-                last[:, row] = np.nan
-        return [memory, last]
+                memory[:, row] = np.nan
+        return [memory]
 
 
 class Refusing(OnnxBackend):

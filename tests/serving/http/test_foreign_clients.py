@@ -89,6 +89,5 @@ def test_a_model_tells_what_it_learned_and_what_to_try(addresses: tuple[str, str
     assert listed["corpus"] == (version.manifest.quality.corpus or "")
     assert listed["examples"] == [each.source for each in version.golden[:6]]
     assert listed["examples"]
-    assert ask(addresses[1], "/translate", {"q": listed["examples"]})["translatedText"] == [
-        each.target for each in version.golden[:6]
-    ]
+    answer = ask(addresses[1], "/translate", {"q": listed["examples"], "loop_guard": False})
+    assert answer["translatedText"] == [each.target for each in version.golden[:6]]

@@ -25,7 +25,8 @@ def test_a_text_is_translated_as_libretranslate_does_it(how: str, source: str) -
         async with site() as http:
             fields = {"q": TEXT, "source": source, "target": "en", "format": "text", "api_key": ""}
             status, answer = await told(http.post("/translate", **{how: fields}))
-            assert (status, answer) == (200, {"translatedText": TEXT, "model": "fr-en", "version": 3})
+            expected = {"translatedText": TEXT, "model": "fr-en", "version": 3, "finishReason": "stop"}
+            assert (status, answer) == (200, expected)
 
     run(scenario)
 
@@ -35,7 +36,9 @@ def test_a_list_comes_back_as_a_list(texts: list[str]) -> None:
     async def scenario() -> None:
         async with site() as http:
             status, answer = await told(http.post("/translate", json={"q": texts}))
-            assert (status, answer) == (200, {"translatedText": texts, "model": "fr-en", "version": 3})
+            reasons = ["stop"] * len(texts)
+            expected = {"translatedText": texts, "model": "fr-en", "version": 3, "finishReason": reasons}
+            assert (status, answer) == (200, expected)
 
     run(scenario)
 
@@ -132,13 +135,14 @@ def test_a_form_of_too_many_fields_is_refused_before_they_are_taken_apart() -> N
         async with site(limits=Limits(segments=2)) as http:
             form = {"Content-Type": "application/x-www-form-urlencoded"}
             search = "alternatives=0&beam=1&length_penalty=1&prefix=&no_repeat_ngram=0"
+            search += "&alternatives_at_prefix=false&scores=true&loop_guard=true"
             others = f"source=fr&target=en&format=text&model=fr-en&version=3&api_key=&{search}"
             _, answer = await told(http.post("/translate", data=f"q=a&q=b&{others}", headers=form))
             assert answer["translatedText"] == ["a", "b"]
-            most = "fields; the limit is 13, 2 of them q"
+            most = "fields; the limit is 16, 2 of them q"
             for body, why in (
                 ("q=a&q=b&q=c", "texts has 3 items; the limit is 2"),
-                (f"q=a&q=b&q=c&{others}", f"body has 14 {most}"),
+                (f"q=a&q=b&q=c&{others}", f"body has 17 {most}"),
                 ("q&" * 2**16, f"body has 65,537 {most}"),
                 ("q=%ff", "the fields of the body must be UTF-8"),
             ):

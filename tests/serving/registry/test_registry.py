@@ -171,7 +171,8 @@ def test_the_wire_has_the_answers_that_the_exported_graphs_give_to_a_sentence_al
             open_models, find_versions(exported), EngineSettings(precision, slots=5)
         )
         async with stub(*models.serving) as service:
-            request = wire.BatchTranslateRequest(texts=texts, options=wire.Options(scores=True))
+            options = wire.Options(scores=True, loop_guard=False)
+            request = wire.BatchTranslateRequest(texts=texts, options=options)
             segments = (await service.BatchTranslate(request)).segments
             for segment, answer in zip(segments, expected, strict=True):
                 found = segment.translation
@@ -221,7 +222,8 @@ def test_attention_that_is_too_large_for_a_message_is_the_texts_fault(exported: 
             with pytest.raises(
                 grpc.aio.AioRpcError, match=r"text has .* bytes of attention weights; the limit is 10,000"
             ):
-                await service.Attend(wire.AttendRequest(text="Où est la gare, et où est la maison ?"))
+                text, options = "Où est la gare, et où est la maison ?", wire.Options(loop_guard=False)
+                await service.Attend(wire.AttendRequest(text=text, options=options))
 
     run(scenario)
 
