@@ -8,22 +8,23 @@ import shutil
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from tests.support.browser import NAMES
 from tests.support.serving.serve_process import serving_both
-from tests.support.serving.web_page import explored, opened, translated
+from tests.support.serving.web_page import explored, opened, options, translated
 
 HERE = Path(__file__).parent
 
 
-def used(page: Page, address: str, text: str, word: int) -> Page:
-    """A text translated, and one word of that chosen, by its number from 1."""
+def used(page: Page, address: str, text: str, word: int, offered: bool = False) -> Page:
+    """Translate a text, and choose a word by its number from 1; others for it are offered or not."""
     opened(page, address)
     translated(page, text)
-    page.locator(".word").nth(word - 1).click()
-    expect(page.locator("#looked")).to_contain_text("looked at")
-    at_rest(page)
+    options(page, word - 1)
+    if not offered:
+        page.keyboard.press("Escape")
+        at_rest(page)
     return page
 
 
@@ -33,7 +34,7 @@ def at_rest(page: Page) -> None:
 
 
 def main(models: Path, text: str, word: int) -> None:
-    """Light with its heads, dark, and on a phone."""
+    """Light with its heads, dark with other words for one, and on a phone."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         raise SystemExit("no browser: install Chromium")
@@ -52,7 +53,7 @@ def main(models: Path, text: str, word: int) -> None:
         page.screenshot(path=HERE / "page.png")
 
         page = browser.new_page(viewport={"width": 1160, "height": 760}, color_scheme="dark")
-        used(page, address, text, word).screenshot(path=HERE / "page-dark.png")
+        used(page, address, text, word, offered=True).screenshot(path=HERE / "page-dark.png")
 
         page = browser.new_page(viewport={"width": 360, "height": 780}, device_scale_factor=2)
         used(page, address, text, word).screenshot(path=HERE / "page-phone.png")

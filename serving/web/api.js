@@ -32,6 +32,8 @@ export class ServerError extends Error {
 
 export const models = signal => parsed(request("models", signal));
 
+export const translate = (fields, signal) => parsed(request("translate", signal, fields));
+
 export const attention = (fields, signal) => parsed(request("attention", signal, fields));
 
 export async function healthy(signal) {

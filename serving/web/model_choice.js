@@ -3,9 +3,10 @@
 import {byId, element} from "./dom.js";
 
 const select = byId("model"), names = new Intl.DisplayNames(["en"], {type: "language"});
+const GREEDY = ". It decodes greedily: it offers no other words and translations";
 let choices = [];
 
-// The chosen version, or undefined: {name, version, isDefault, source, target, targets, precision, corpus, examples}.
+// The chosen version, or undefined: {name, version, isDefault, source, target, targets, precision, maxBeam, corpus, examples}.
 // A model of several target languages is a choice for each of them.
 export const chosen = () => choices[select.value];
 
@@ -55,7 +56,7 @@ export const onChange = action => select.addEventListener("change", () => {
 function describe() {
   const choice = chosen(), corpus = choice?.corpus ? `, trained on ${choice.corpus}` : "";
   byId("about-model").textContent = choice
-    ? `Version ${choice.version} in ${choice.precision}${corpus}`
+    ? `Version ${choice.version} in ${choice.precision}${corpus}${choice.maxBeam > 1 ? "" : GREEDY}`
     : "No model is served at present.";
 }
 

@@ -1,19 +1,21 @@
 // The page: it translates what is typed, and each new text cancels the request before.
 
 import {models, ServerError, translation} from "./api.js";
+import * as alternativesPanel from "./alternatives_panel.js";
 import * as attentionPanel from "./attention_panel.js";
-import {AttentionRequest} from "./attention_request.js";
 import {byId, element} from "./dom.js";
+import {Draft} from "./draft.js";
 import * as history from "./history.js";
 import * as modelChoice from "./model_choice.js";
 import {retrying} from "./retry.js";
 import * as source from "./source_text.js";
 import * as view from "./translation_view.js";
 import * as wordAttention from "./word_attention.js";
+import * as wordOptions from "./word_options.js";
 
 const TYPING_PAUSE = 350;  // milliseconds without a key before the text is translated
 const notice = byId("notice"), field = byId("text");
-let current = new AbortController(), timer = 0, attention = null;
+let current = new AbortController(), timer = 0, draft = null;
 
 const notify = message => { notice.textContent = message; };
 
@@ -22,8 +24,9 @@ function cancel() {
   clearTimeout(timer);
   current.abort();
   current = new AbortController();
-  attention = null;
-  wordAttention.clear();
+  draft = null;
+  inviteToChoose();
+  wordOptions.close();
   return current.signal;
 }
 
@@ -41,22 +44,48 @@ async function translate() {
     view.complete(done);
     history.add({text, translation: done.translatedText, model: done.model});
     const version = {...modelChoice.fieldsOf(model), model: done.model, version: done.version};
-    attention = new AttentionRequest({q: text, ...version}, signal);
-    attentionPanel.use(attention);
-    wordAttention.invite();
+    work(new Draft(text, done.translatedText, version, Math.max(0, model.maxBeam - 1), signal));
     if (done.version !== model.version && model.isDefault) await loadModels(signal);  // another became the default
   } catch (error) {
     if (!signal.aborted) showFailure(error);
   }
 }
 
+// Work on a translation from now on, or on none.
+function work(on) {
+  draft = on;
+  attentionPanel.use(draft);
+  alternativesPanel.use(draft);
+  inviteToChoose();
+}
+
+function inviteToChoose() {
+  wordAttention.clear();
+  if (draft) wordAttention.invite(draft.others);
+  byId("undo").hidden = !draft?.isChanged;
+}
+
+// Show the translation as it has been changed, and focus one of its words.
+function showChanged(word) {
+  view.show(draft.text);
+  view.focus(word);
+  inviteToChoose();
+  attentionPanel.update();
+  alternativesPanel.update();
+}
+
+function replaceSentence(target, at) {
+  if (!draft) return;
+  draft.replace(at.index, target);
+  showChanged(draft.indexOf(at));
+}
+
 // Request nothing, as for an empty or too long text.
 function rest(text) {
   if (text.trim()) view.markStale();
   else view.clear();
-  attentionPanel.use(null);
-  const excess = source.excess();
-  notify(excess ? `The text is too long by ${source.grouped(excess)} characters: shorten it, or split it.` : "");
+  work(null);
+  notify("");
 }
 
 function showFailure(error) {
@@ -126,15 +155,25 @@ history.start(({text, model}) => {
 });
 view.onChoice(async word => {
   wordAttention.clear();
-  if (!attention) return;
-  if (!word) return wordAttention.invite();
-  const request = attention;
+  if (!draft) return;
+  if (!word) return inviteToChoose();
+  const chosen = draft, text = draft.text;
   try {
-    const answer = await request.answer(notify);
-    if (request === attention) wordAttention.show(word, answer);
+    const attended = await chosen.attention(notify), at = chosen.locate(word.index);
+    if (chosen !== draft || text !== draft.text || !view.isChosen(word.element)) return;
+    wordAttention.show(word, at ?? chosen.locateIn(attended, word.index), attended);
+    if (!at) return;
+    attentionPanel.follow(at.index);
+    alternativesPanel.follow(at.index);
+    if (chosen.others) wordOptions.open(word, at, chosen, replaceSentence);
   } catch (error) {
-    if (!request.signal.aborted) showFailure(error);
+    if (!chosen.signal.aborted) showFailure(error);
   }
+});
+alternativesPanel.onChoice(replaceSentence);
+byId("undo").addEventListener("click", () => {
+  draft.undo();
+  showChanged(0);
 });
 
 const opening = new AbortController();

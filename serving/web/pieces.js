@@ -2,6 +2,7 @@
 
 const BYTE = /^<0x([0-9A-F]{2})>$/, SPACE = "▁";
 export const START = "<s>";
+const LANGUAGE = /^>>.+<<$/;  // the code of a target language, which the server puts before a source
 const END = "</s>", NAMES = {[START]: "⟨start⟩", [END]: "⟨end⟩"};
 
 // Tokens: ▁ as ␣, bytes as the part of a character that they are.
@@ -11,7 +12,7 @@ export function readable(pieces) {
   return shown;
 }
 
-// Words: [{text, first, end}], the end of the sentence left out.
+// Words: [{text, first, end}], the code of a language and the end of the sentence left out.
 export function words(pieces) {
   const found = [], texts = [...pieces];
   for (const {first, bytes} of runs(pieces)) {
@@ -19,7 +20,7 @@ export function words(pieces) {
     texts.splice(first, bytes.length, text, ...Array(bytes.length - 1).fill(""));
   }
   texts.forEach((text, index) => {
-    if (pieces[index] === END) return;
+    if (pieces[index] === END || index === 0 && LANGUAGE.test(text)) return;
     if (text.startsWith(SPACE) || !found.length) found.push({text: "", first: index});
     const word = found.at(-1);
     word.text += text.replaceAll(SPACE, "");

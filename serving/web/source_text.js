@@ -2,7 +2,7 @@
 
 import {byId, element} from "./dom.js";
 
-const field = byId("text"), mirror = byId("mirror"), count = byId("count");
+const field = byId("text"), mirror = byId("mirror"), count = byId("count"), notice = byId("excess");
 let maxLength = Infinity;
 
 export const text = () => field.value;
@@ -37,6 +37,7 @@ export function shade(shares) {
 export function update() {
   shade([]);
   const over = excess() > 0;
+  notice.textContent = over ? `The text is too long by ${grouped(excess())} characters: shorten it, or split it.` : "";
   count.textContent = maxLength === Infinity ? "" : `${grouped(length())} of ${grouped(maxLength)} characters`;
   count.classList.toggle("over", over);
   field.setAttribute("aria-invalid", over);

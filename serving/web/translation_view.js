@@ -5,6 +5,10 @@ import {byId, element, hasModifier, setTabStop} from "./dom.js";
 const view = byId("translation"), empty = byId("empty"), announced = byId("announced"), by = byId("by");
 const copy = byId("copy");
 const listeners = [];
+const NOTICES = {
+  length: "; it was cut at the length limit",
+  loop: "; the model began to repeat itself, so this may be incomplete",
+};
 let words = [];
 
 // Mark what is shown as the translation of an earlier text.
@@ -33,20 +37,31 @@ export function begin() {
 }
 
 export function complete({translatedText, model, version, finishReason}) {
-  fill(translatedText.split(/(\s+)/).map(run => run.trim() ? word(run) : run));
+  show(translatedText);
+  by.textContent = `by ${model} ${version}${NOTICES[finishReason] ?? ""}`;
+}
+
+// Show a whole translation.
+export function show(text) {
+  fill(text.split(/(\s+)/).map(run => run.trim() ? word(run) : run));
   words = [...view.children];
   setTabStop(words, words[0]);
   empty.hidden = true;
   copy.hidden = !navigator.clipboard || !words.length;  // browsers have no clipboard without encryption
-  const cut = finishReason === "length" ? "; it was cut at the length limit" : "";
-  by.textContent = `by ${model} ${version}${cut}`;
-  announced.textContent = translatedText;
+  announced.textContent = text;
 }
 
-export const countWords = () => words.length;
+// Focus the word of this index, or the last one.
+export function focus(index) {
+  const target = words[Math.min(index, words.length - 1)];
+  setTabStop(words, target);
+  target?.focus();
+}
 
-// Call the listener whenever a word is chosen, with its index and its text, or with null.
+// Call the listener whenever a word is chosen, with its index, its text and its element, or with null.
 export const onChoice = listener => listeners.push(listener);
+
+export const isChosen = word => word.getAttribute("aria-pressed") === "true";
 
 function fill(content) {
   words = [];
@@ -60,10 +75,10 @@ function word(text) {
 }
 
 function choose(chosen) {
-  const again = chosen?.getAttribute("aria-pressed") === "true";
+  const again = chosen && isChosen(chosen);
   for (const other of words) other.setAttribute("aria-pressed", other === chosen && !again);
   const index = again ? -1 : words.indexOf(chosen);
-  for (const listener of listeners) listener(index < 0 ? null : {index, text: chosen.textContent});
+  for (const listener of listeners) listener(index < 0 ? null : {index, text: chosen.textContent, element: chosen});
 }
 
 view.addEventListener("click", ({target}) => {
@@ -78,9 +93,7 @@ view.addEventListener("keydown", event => {
   const next = {ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - 1, ArrowDown: at + 1,
     Home: 0, End: words.length - 1}[event.key];
   if (next !== undefined) {
-    const target = words[Math.max(0, Math.min(next, words.length - 1))];
-    setTabStop(words, target);
-    target.focus();
+    focus(Math.max(0, next));
   } else if (event.key === "Enter" || event.key === " ") {
     choose(words[at]);
   } else if (event.key === "Escape") {

@@ -12,22 +12,27 @@ export function clear() {
   source.shade([]);
 }
 
-export function invite() {
-  line.textContent = "Choose a word of the translation to see what it looked at.";
+export function invite(offersWords) {
+  line.textContent = `Choose a word of the translation to see what it looked at${offersWords ? ", and what else can stand there" : ""}.`;
 }
 
-export function show({index, text}, answer) {
-  if (answer.count("target") !== translation.countWords()) {
+// Show the looks of a word {text} at {index, place}, or at null; `attended`: the sentences of the text.
+export function show({text}, at, attended) {
+  const sentence = attended[at?.index], target = sentence?.target[at.place];
+  if (target?.text !== text) {
     line.textContent = "The tokens of this translation do not divide into its words; the tokens are shown below.";
     return;
   }
-  const {before, looks, alignedBy} = answer.looksOf(index);
+  const looks = sentence.looksOf(target);
   const named = looks.filter(({share}) => share >= MIN_SHARE).sort((one, other) => other.share - one.share);
   line.replaceChildren(element("b", text), " looked at ", ...listed(named.slice(0, MAX_NAMED)),
-    element("span", ` (${alignedBy}.)`, {class: "hint"}));
-  const matches = source.text().split(/\s+/).filter(Boolean).length === answer.count("source");
+    element("span", ` (${sentence.alignedBy}.)`, {class: "hint"}));
+  const counts = attended.map(({source}) => source.length), before = sum(counts.slice(0, at.index));
+  const matches = source.text().split(/\s+/).filter(Boolean).length === sum(counts);
   source.shade(matches ? [...Array(before).fill(0), ...looks.map(({share}) => share)] : []);
 }
+
+const sum = numbers => numbers.reduce((one, other) => one + other, 0);
 
 function listed(words) {
   if (!words.length) return ["the end of the sentence, and at no word in particular."];

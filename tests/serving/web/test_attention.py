@@ -140,6 +140,19 @@ def test_another_sentence_is_chosen_and_an_open_explorer_follows_the_text(
     expect(page.locator("#sentence-label")).to_be_hidden()
 
 
+def test_the_explorer_opens_at_the_sentence_of_the_chosen_word_and_follows_it(
+    page: "Page", told: Any
+) -> None:
+    of_first = len(first_words(told[0]["target"]))
+    page.locator(".word").nth(of_first).click()
+    expect(page.locator("#options-list")).to_be_visible()
+    explored(page)
+    expect(page.locator("#sentence")).to_have_value("1")
+    np.testing.assert_allclose(shown(page), weights(told[1], "cross")[-1, 0], atol=0.00051)
+    page.locator(".word").first.click()
+    expect(page.locator("#sentence")).to_have_value("0")
+
+
 def test_colours_have_a_legend_and_stretch_to_the_strongest_weight(page: "Page", told: Any) -> None:
     explored(page)
     strongest, legend = weights(told[0], "cross")[-1, 0].max(), page.locator("#viewer .scale")

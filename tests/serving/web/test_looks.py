@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser import errors
-from tests.support.serving.web_page import explored, opened, translated
+from tests.support.serving.web_page import alternatives, explored, opened, options, translated
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 TEXT = (
     "Est-ce que Marie a écrit une lettre ce matin ?\nJe suis étudiant."  # of which this model says many words
 )
+BEYOND = """(elements, width) => elements
+  .filter(element => !element.closest("#scrolled, #overview, .unseen"))
+  .filter(element => element.getBoundingClientRect().right > width)
+  .map(element => element.outerHTML.slice(0, 80))"""
 LIGHT, DARK = "rgb(243, 245, 248)", "rgb(16, 21, 27)"
 
 
@@ -60,14 +64,14 @@ def test_at_any_width_nothing_sticks_out(page: "Page", address: str, width: int)
     opened(page, address)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     used(page, address)
+    alternatives(page)
+    options(page, 0)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.locator("#options *").evaluate_all(BEYOND, width) == []
     translated(page, TEXT + " " + "Donaudampfschifffahrt" * 8)
     expect(page.locator("#heads-content")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    out = """(elements, width) => elements
-  .filter(element => !element.closest("#scrolled, #overview, .unseen"))
-  .filter(element => element.getBoundingClientRect().right > width)
-  .map(element => element.outerHTML.slice(0, 80))"""
-    assert page.locator("main *").evaluate_all(out, width) == []
+    assert page.locator("main *").evaluate_all(BEYOND, width) == []
 
 
 def test_all_can_be_reached_and_used_by_keys_alone(page: "Page", address: str) -> None:
@@ -86,6 +90,8 @@ def test_all_can_be_reached_and_used_by_keys_alone(page: "Page", address: str) -
     tab_to(".word")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
+    expect(page.locator("#options-list")).to_be_focused()
+    page.keyboard.press("Escape")
     expect(looked).to_contain_text(f"{focused.inner_text()} looked at")
     page.keyboard.press("End")
     expect(page.locator(".word").last).to_be_focused()
@@ -124,8 +130,13 @@ def test_axe_finds_nothing_wrong_in_any_state_of_the_page(
     assert violations_in("serving") == []
     used(page, address)
     assert violations_in("serving-used") == []
+    alternatives(page)
+    options(page, 0)
+    assert violations_in("serving-options") == []
+    page.keyboard.press("Escape")
     page.locator("#text").fill("Je suis étudiant. " * 280)
-    expect(page.locator("#notice")).to_contain_text("too long")
+    expect(page.locator("#excess")).to_contain_text("too long")
+    expect(page.locator("#excess")).to_be_in_viewport()  # of a phone as well, where the text ends far below
     assert violations_in("serving-refused") == []
     page.evaluate("document.querySelector('#token-dialog').showModal()")
     assert violations_in("serving-token") == []

@@ -33,7 +33,7 @@ def until_measured(page: "Page", metric: str, value: int) -> None:
 
 
 def test_too_long_a_text_is_told_before_it_is_sent(page: "Page") -> None:
-    text, count, notice = (page.locator(f"#{name}") for name in ("text", "count", "notice"))
+    text, count, notice = (page.locator(f"#{name}") for name in ("text", "count", "excess"))
     with held(limits=Limits(characters=12)) as server:
         server.runtime.allow(1000)
         opened(page, server.address)

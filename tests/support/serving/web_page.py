@@ -51,6 +51,22 @@ def explored(page: "Page") -> None:
     expect(page.locator("#map tbody td").first).to_be_visible()
 
 
+def options(page: "Page", word: int) -> list[str]:
+    """Choose the word of this index; -> the words that can stand there."""
+    page.locator(".word").nth(word).click()
+    listed = page.locator("#options-list li")
+    expect(listed.first).to_be_visible()
+    return listed.locator("b").all_inner_texts()
+
+
+def alternatives(page: "Page") -> list[str]:
+    """Open the panel of other translations; -> these, the best first."""
+    page.locator("#alternatives summary").click()
+    listed = page.locator("#alternatives-list button")
+    expect(listed.first).to_be_visible()
+    return listed.locator("span:first-child").all_inner_texts()
+
+
 def asked(address: str, place: str, **fields: Any) -> Any:
     """What the server itself says."""
     body = json.dumps(fields).encode() if fields else None
