@@ -41,7 +41,7 @@ class Ranges(defaultdict[str, Range]):
         self.widen_products(results)
         for part, memory in enumerate(results["memory"]):
             self.widen(f"memory_{part_name(part)}", memory)
-        return [results["memory"], results["last"]]
+        return [results["memory"]]
 
     def widen_products(self, results: dict[str, Any]) -> None:
         """Widen the ranges of all products by the limits in the outputs of an observed graph."""

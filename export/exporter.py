@@ -10,11 +10,11 @@ from pathlib import Path
 import tensorflow as tf
 
 from export.artifact.checksums import Checksum, checksums
-from export.artifact.golden import Golden, golden_lines
+from export.artifact.golden import BEAM, Golden, golden_lines
 from export.artifact.layout import CARD, GOLDEN, MANIFEST, TOKENIZER
 from export.artifact.leftovers import making_alone
 from export.artifact.manifest import FORMAT, LengthLimits, Manifest, Version, facts_of, open_version
-from export.artifact.quality_card import Machine, QualityCard, Scored, sizes
+from export.artifact.quality_card import BeamQuality, Machine, QualityCard, Scored, sizes
 from export.artifact.version_summary import manifest_facts
 from export.export_request import ExportRequest, Origin
 from export.formats.format import WriteStep
@@ -155,6 +155,7 @@ def _manifest(
             agreement=(),
             machine=Machine.this(THREADS),
             date=now,
+            beam=_beam_quality(golden),
         ),
         files=files,
         **facts_of(tokenizer),
@@ -189,3 +190,15 @@ def _scores(golden: Sequence[Golden]) -> tuple[Scored, ...]:
 
     scores = score([sentence.target for sentence in known], [sentence.reference or "" for sentence in known])
     return tuple(Scored(**asdict(metric)) for metric in scores)
+
+
+def _beam_quality(golden: Sequence[Golden]) -> BeamQuality | None:
+    known = [sentence for sentence in golden if sentence.reference is not None and sentence.beam is not None]
+    if not known:
+        return None
+    from keras_transformer.evaluation.scores import bleu  # noqa: PLC0415
+
+    references = [sentence.reference or "" for sentence in known]
+    searched = [sentence.beam.target for sentence in known if sentence.beam is not None]
+    greedy = bleu([sentence.target for sentence in known], references)
+    return BeamQuality(BEAM, len(known), bleu(searched, references), greedy)

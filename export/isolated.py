@@ -12,25 +12,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from export.artifact.golden import BEAM
 from export.artifact.layout import TOKENIZER
-from export.formats.format import RuntimeName, TextRuntime, VersionFiles
+from export.formats.format import RuntimeName, VersionFiles
 from export.formats.onnx_format import open_text_runtime
 from export.formats.registry import open_runtime
+from keras_transformer.cores import ONE_CORE
 from keras_transformer.libraries import LibraryError
 from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 from keras_transformer.text.tokenizer import Tokenizer
 
-THREADS = 1
+THREADS = 1  # as ONE_CORE has it
 TIMEOUT_SECONDS = 3600.0  # after which a runtime is considered hung
 _LAST_LINES = 5
-
-#: Settings for one thread in each library that chooses the number itself.
-_SETTINGS = {
-    "OMP_NUM_THREADS": str(THREADS),
-    "TF_NUM_INTRAOP_THREADS": str(THREADS),
-    "TF_NUM_INTEROP_THREADS": str(THREADS),
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-}
 
 
 class ReplyError(RuntimeError):
@@ -45,12 +39,14 @@ class Reply(NamedTuple):
         texts: Translations of the texts, from a runtime that contains the tokenizer.
         scores: Score of each answer.
         seconds: Time for the answers, without loading and warm-up.
+        beams: The same for the best answers of a beam, if they were asked for.
     """
 
     ids: list[list[int]] | None
     texts: list[str] | None
     scores: list[float]
     seconds: float
+    beams: "Reply | None" = None
 
 
 def ask(
@@ -60,6 +56,7 @@ def ask(
     rows: Sequence[Sequence[int]],
     texts: Sequence[str],
     limit: AnswerLimit = ANSWER_LIMIT,
+    beams: Sequence[int] = (),
 ) -> Reply:
     """Translate in a separate process, which never outlives this call.
 
@@ -70,6 +67,7 @@ def ask(
         rows: Source ids.
         texts: The same sources as text.
         limit: Largest number of tokens of the answer to a source; max_length applies as well.
+        beams: Indices of the sources that are translated with a beam of BEAM as well.
 
     Returns:
         The answers.
@@ -84,13 +82,14 @@ def ask(
         "rows": rows,
         "texts": texts,
         "limit": limit,
+        "beams": beams,
     }
     try:
         done = subprocess.run(
             [sys.executable, "-m", __name__],
             input=json.dumps(question).encode(),
             capture_output=True,
-            env={**os.environ, **_SETTINGS},
+            env={**os.environ, **ONE_CORE, "TF_CPP_MIN_LOG_LEVEL": "3"},
             timeout=TIMEOUT_SECONDS,
             check=False,
         )
@@ -102,9 +101,11 @@ def ask(
     reply = json.loads(done.stdout)
     if "error" in reply:
         raise ReplyError(reply["error"])
-    if len(reply["scores"]) != len(rows):
-        raise ReplyError(f"{name} gave {len(reply['scores'])} answers to {len(rows)} sentences")
-    return Reply(**reply)
+    given = reply.pop("beams", None)
+    for part, count in ((reply, len(rows)), (given, len(beams))):
+        if part is not None and len(part["scores"]) != count:
+            raise ReplyError(f"{name} gave {len(part['scores'])} answers to {count} sentences")
+    return Reply(**reply, beams=given and Reply(**given))
 
 
 def main() -> None:
@@ -118,7 +119,7 @@ def _answered(question: dict[str, Any]) -> dict[str, Any]:
     name, directory = RuntimeName(*question["name"]), Path(question["directory"])
     try:
         if not name.takes_ids:
-            return _by_text(open_text_runtime(name, directory), question["texts"])
+            return _by_text(open_text_runtime(name, directory).translate, question["texts"])
         tokenizer, limit = Tokenizer.load(directory / TOKENIZER), AnswerLimit(*question["limit"])
         runtime = open_runtime(name, VersionFiles(directory, tokenizer, question["max_length"], limit))
     except LibraryError as error:
@@ -127,11 +128,26 @@ def _answered(question: dict[str, Any]) -> dict[str, Any]:
     ids, scores = [answer.ids for answer in answers], [answer.score for answer in answers]
     translate = getattr(runtime, "translate", None)
     texts = None if translate is None else [text for text, _ in translate(question["texts"])]
-    return {"ids": ids, "texts": texts, "scores": scores, "seconds": seconds}
+    beams = _with_beam(runtime, question) if question["beams"] else None
+    return {"ids": ids, "texts": texts, "scores": scores, "seconds": seconds, "beams": beams}
 
 
-def _by_text(runtime: TextRuntime, items: list[str]) -> dict[str, Any]:
-    answers, seconds = _timed(runtime.translate, items)
+def _with_beam(runtime: Any, question: dict[str, Any]) -> dict[str, Any]:
+    """Return the best answers of a beam: ids, or texts of a runtime whose beam takes texts."""
+    if hasattr(runtime, "translate_with_beam"):
+        return _by_text(
+            runtime.translate_with_beam, [question["texts"][index] for index in question["beams"]]
+        )
+    rows = [question["rows"][index] for index in question["beams"]]
+    answers, seconds = _timed(lambda items: [best for best, *_ in runtime.search(items, BEAM)], rows)
+    ids, scores = [answer.ids for answer in answers], [answer.score for answer in answers]
+    return {"ids": ids, "texts": None, "scores": scores, "seconds": seconds}
+
+
+def _by_text(
+    translate: Callable[[Sequence[str]], list[tuple[str, float]]], items: list[str]
+) -> dict[str, Any]:
+    answers, seconds = _timed(translate, items)
     texts, scores = [text for text, _ in answers], [score for _, score in answers]
     return {"ids": None, "texts": texts, "scores": scores, "seconds": seconds}
 

@@ -10,7 +10,8 @@ from export.artifact.manifest import Version
 from export.formats.format import RuntimeName, VersionFiles
 from export.formats.registry import open_runtime
 from keras_transformer.cores import usable_cores
-from keras_transformer.inference.answer import Answer
+from keras_transformer.inference.answer import Answer, Translation
+from keras_transformer.inference.loop_guard import LoopGuard
 from keras_transformer.libraries import installed
 from keras_transformer.text.division import divided_for
 from keras_transformer.text.sentences import Lengths
@@ -22,12 +23,15 @@ class Translated(NamedTuple):
     Attributes:
         text: The translation.
         tokens: Number of its tokens, with the end id.
-        score: Mean log-probability of these tokens.
+        score: Mean log-probability of these tokens; of a loop, if the runtime has no log-probabilities of
+            single tokens, of those before the cut too.
+        looped: Whether the loop guard found that it repeats itself or does not end.
     """
 
     text: str
     tokens: int
     score: float
+    looped: bool
 
 
 def lightest(version: Version, beam: int = 1) -> RuntimeName:
@@ -49,16 +53,21 @@ class Translator:
     """Translator with one runtime of a version, which gives the answers of the exported model."""
 
     def __init__(
-        self, version: Version, name: RuntimeName, beam: int = 1, length_penalty: float = 1.0
+        self,
+        version: Version,
+        name: RuntimeName,
+        beam: int = 1,
+        length_penalty: float = 1.0,
+        loop_guard: bool = True,
     ) -> None:
         if beam > 1:
             _check_beam(version, name)
-        self._beam, self._length_penalty = beam, length_penalty
+        self._beam, self._length_penalty, self._loop_guard = beam, length_penalty, loop_guard
         self._lengths = Lengths(**asdict(version.manifest.lengths))
         self._tokenizer = version.tokenizer
         limits = version.manifest.limits
-        self._longest = limits.source_tokens
-        files = (version.directory, version.tokenizer, self._longest, limits.answer, usable_cores())
+        self._longest, self._limit = limits.source_tokens, limits.answer
+        files = (version.directory, version.tokenizer, self._longest, self._limit, usable_cores())
         self._runtime: Any = open_runtime(name, VersionFiles(*files))
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:
@@ -66,23 +75,41 @@ class Translator:
         answers = self._answers(self._tokenizer.encode_source(texts, self._longest))
         translations = self._tokenizer.decode_target([answer.ids for answer in answers])
         return [
-            Translated(text, len(answer.ids), answer.score)
+            Translated(text, len(answer.ids), answer.score, answer.looped)
             for text, answer in zip(translations, answers, strict=True)
         ]
 
-    def translate_divided(self, texts: Sequence[str], target_language: str | None = None) -> list[str]:
+    def translate_divided(
+        self, texts: Sequence[str], target_language: str | None = None
+    ) -> list[Translation]:
         """Translate texts of any length: each is divided, and its translations are joined again."""
         whole = [divided_for(self._tokenizer, text, self._lengths, target_language) for text in texts]
-        translated = iter(self.translate([part for parts in whole for part in parts.texts]))
-        return [parts.joined([part.text for part in islice(translated, len(parts.texts))]) for parts in whole]
+        translations = (
+            (part.text, part.looped)
+            for part in self.translate([part for parts in whole for part in parts.texts])
+        )
+        return [Translation.joined(parts, islice(translations, len(parts.texts))) for parts in whole]
 
     def _answers(self, rows: list[list[int]]) -> list[Answer]:
+        """Return the best answer to each row; its score is the mean of its log-probabilities."""
         if self._beam == 1:
-            greedy: list[Answer] = self._runtime.translate_ids(rows)
-            return greedy
-        found = self._runtime.search(rows, self._beam, self._length_penalty)
-        best = (answers[0] if answers else Answer([], 0.0) for answers in found)
-        return [Answer(ids, sum(probs) / max(1, len(ids)), probs) for ids, _, probs in best]
+            found = [[answer] if answer.ids else [] for answer in self._runtime.translate_ids(rows)]
+        else:
+            found = self._runtime.search(rows, self._beam, self._length_penalty)
+        if self._loop_guard:
+            found = [
+                LoopGuard.of(row, min(self._limit(len(row)), self._longest)).checked(
+                    answers, self._tokenizer.eos_id, self._length_penalty
+                )
+                for row, answers in zip(rows, found, strict=True)
+            ]
+        return [_with_mean(answers[0]) if answers else Answer([], 0.0) for answers in found]
+
+
+def _with_mean(answer: Answer) -> Answer:
+    if not answer.log_probs:  # of a runtime that returns the mean alone
+        return answer
+    return answer._replace(score=sum(answer.log_probs) / len(answer.ids))
 
 
 def _check_beam(version: Version, name: RuntimeName) -> None:

@@ -3,12 +3,15 @@
 In float32 every token and the score must be the model's; where the model's two highest logits were a
 near-tie, another token is listed and allowed. In int8 the loss of BLEU is at most MAX_BLEU_LOSS; without
 references it is not measured.
+
+The runtimes that can search with a beam have a second row, for the best answers of a beam to some of the
+sentences. In int8 it is not judged: the sentences are few.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from export.artifact.golden import NEAR_TIE, Golden
+from export.artifact.golden import BEAM, NEAR_TIE, Golden
 from export.artifact.manifest import Version
 from export.artifact.quality_card import Agreement
 from export.formats.format import RuntimeName
@@ -28,6 +31,7 @@ class Difference:
     expected: str
     answered: str
     margin: float
+    beam: int = 1
 
     @property
     def near_tie(self) -> bool:
@@ -40,7 +44,7 @@ class Certificate:
     """Comparison of runtimes with the model.
 
     Attributes:
-        rows: A row for each runtime that answered.
+        rows: A row for each runtime that answered, and one for its beam if it has one.
         differences: Sentences with different answers in float32.
         broken: A line for each promise that a runtime does not keep.
     """
@@ -74,24 +78,35 @@ def certificate(
         notify(f"asking {name}: {len(sentences):,} sentences ...")
         ids = [sentence.source_ids for sentence in sentences]
         texts = [sentence.source for sentence in sentences]
+        with_beam = {index: sentence.searched() for index, sentence in enumerate(sentences)}
+        searched = {index: sentence for index, sentence in with_beam.items() if name.beams and sentence}
         try:
-            reply = ask(name, version.directory, limits.source_tokens, ids, texts, limits.answer)
-            answers = version.tokenizer.decode_target(reply.ids) if reply.ids else reply.texts or []
+            reply = ask(
+                name, version.directory, limits.source_tokens, ids, texts, limits.answer, list(searched)
+            )
         except ReplyError as error:
             broken.append(str(error))
             continue
-        except ValueError as error:
-            broken.append(f"{name} answers with ids that do not exist: {error}")
-            continue
-        row = _row(name, sentences, reply, answers)
-        other = _differences(name, sentences, reply, answers) if name.precision == "float32" else []
-        rows.append(row)
-        differences += other
-        broken += _broken(name, row, other)
+        comparisons = [(1, sentences, reply)]
+        if reply.beams:
+            comparisons.append((BEAM, list(searched.values()), reply.beams))
+        for beam, expected, given in comparisons:
+            try:
+                answers = version.tokenizer.decode_target(given.ids) if given.ids else given.texts or []
+            except ValueError as error:
+                broken.append(f"{name} answers with ids that do not exist: {error}")
+                continue
+            row = _row(name, expected, given, answers, beam)
+            other = _differences(row, expected, given, answers) if name.precision == "float32" else []
+            rows.append(row)
+            differences += other
+            broken += _broken(row, other)
     return Certificate(tuple(rows), tuple(differences), tuple(broken))
 
 
-def _row(name: RuntimeName, sentences: Sequence[Golden], reply: Reply, answers: Sequence[str]) -> Agreement:
+def _row(
+    name: RuntimeName, sentences: Sequence[Golden], reply: Reply, answers: Sequence[str], beam: int
+) -> Agreement:
     same = [index for index, sentence in enumerate(sentences) if _agrees(reply, index, sentence)]
     others = [sentence for index, sentence in enumerate(sentences) if not _agrees(reply, index, sentence)]
     direct = reply.texts
@@ -109,6 +124,7 @@ def _row(name: RuntimeName, sentences: Sequence[Golden], reply: Reply, answers: 
         bleu=bleu,
         bleu_change=change,
         sentences_per_second=len(sentences) / reply.seconds,
+        beam=beam,
     )
 
 
@@ -132,22 +148,24 @@ def _bleu(sentences: Sequence[Golden], answers: Sequence[str]) -> tuple[float, f
 
 
 def _differences(
-    name: RuntimeName, sentences: Sequence[Golden], reply: Reply, answers: Sequence[str]
+    row: Agreement, sentences: Sequence[Golden], reply: Reply, answers: Sequence[str]
 ) -> list[Difference]:
     return [
-        Difference(name.runtime, sentence.source, sentence.target, answers[index], sentence.margin)
+        Difference(row.runtime, sentence.source, sentence.target, answers[index], sentence.margin, row.beam)
         for index, sentence in enumerate(sentences)
         if not _agrees(reply, index, sentence)
     ]
 
 
-def _broken(name: RuntimeName, row: Agreement, differences: Sequence[Difference]) -> list[str]:
+def _broken(row: Agreement, differences: Sequence[Difference]) -> list[str]:
+    name = f"{row.runtime} {row.precision}" + (f" with a beam of {row.beam}" if row.beam > 1 else "")
     problems = []
     wrong = sum(not difference.near_tie for difference in differences)
     if wrong:
         problems.append(
             f"{name} answers {wrong:,} of {row.sentences:,} sentences differently from the model, "
-            f"although the model's two highest logits differed by {NEAR_TIE:g} or more"
+            f"although the model's two highest {'logits' if row.beam == 1 else 'scores'} differed by "
+            f"{NEAR_TIE:g} or more"
         )
     if row.texts is not None and row.texts < row.identical:
         problems.append(
@@ -155,11 +173,12 @@ def _broken(name: RuntimeName, row: Agreement, differences: Sequence[Difference]
             "their tokens"
         )
     worst = row.score_difference
-    if name.precision == "float32" and worst is not None and not worst <= MAX_SCORE_DIFFERENCE:
+    if row.precision == "float32" and worst is not None and not worst <= MAX_SCORE_DIFFERENCE:
         problems.append(
             f"{name} gives scores that differ by up to {worst:.2g}; {MAX_SCORE_DIFFERENCE:g} is allowed"
         )
-    if name.precision != "float32" and row.bleu_change is not None and row.bleu_change < -MAX_BLEU_LOSS:
+    judged = row.precision != "float32" and row.beam == 1
+    if judged and row.bleu_change is not None and row.bleu_change < -MAX_BLEU_LOSS:
         problems.append(
             f"{name} loses {-row.bleu_change:.2f} BLEU on {row.sentences:,} sentences; "
             f"{MAX_BLEU_LOSS:g} is allowed. With few sentences the loss may be chance"

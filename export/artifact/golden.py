@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import ClassVar
 
 from export.artifact.schema import RecordError, parsed, record
 from keras_transformer.text.tokenizer import Tokenizer
 
-NEAR_TIE = 1e-4  # difference of two logits below which the rounding of a runtime may decide
+NEAR_TIE = 1e-4  # difference of two logits, or scores of a beam, below which rounding may decide
+BEAM = 5  # width of the beams of golden sentences, and of the signature `beam` of a SavedModel
 
 
 class GoldenError(ValueError):
@@ -16,6 +18,23 @@ class GoldenError(ValueError):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
         self.problems = problems
+
+
+@dataclass(frozen=True)
+class BeamAnswer:
+    """The best answer of the model's beam of BEAM in float32.
+
+    Attributes:
+        target: The answer.
+        target_ids: Its ids, with the end id if the model generated it.
+        score: Mean log-probability of these ids.
+        margin: Smallest difference of two scores by which the search decided.
+    """
+
+    target: str
+    target_ids: tuple[int, ...]
+    score: float
+    margin: float
 
 
 @dataclass(frozen=True)
@@ -30,6 +49,7 @@ class Golden:
         score: Mean log-probability of these ids.
         margin: Smallest difference of the two highest logits, over the steps of the answer.
         reference: A correct translation, if one is known.
+        beam: The answer of a beam search, which some of the sentences have.
     """
 
     source: str
@@ -39,11 +59,17 @@ class Golden:
     score: float
     margin: float
     reference: str | None
+    beam: BeamAnswer | None = None
+    optional: ClassVar = ("beam",)  # versions of earlier releases have none
 
     @property
     def near_tie(self) -> bool:
         """Whether two tokens were almost equally likely for the model."""
         return self.margin < NEAR_TIE
+
+    def searched(self) -> "Golden | None":
+        """Return the sentence with the answer of the beam instead of the greedy one."""
+        return None if self.beam is None else replace(self, **vars(self.beam), beam=None)
 
 
 def golden_lines(sentences: Iterable[Golden]) -> bytes:
@@ -83,12 +109,17 @@ def check_tokenized(sentences: Sequence[Golden], tokenizer: Tokenizer, max_lengt
     for number, (sentence, ids) in enumerate(zip(sentences, encoded, strict=True), 1):
         if sentence.source_ids != tuple(ids):
             problems.append(f", line {number}: source_ids are not the tokenizer's for its source")
-        try:
-            (target,) = tokenizer.decode_target([sentence.target_ids])
-        except ValueError as error:
-            problems.append(f", line {number}: target_ids: {error}")
-        else:
-            if sentence.target != target:
-                problems.append(f", line {number}: target_ids are not the tokenizer's for its target")
+        for name, answer in (("", sentence), ("beam.", sentence.beam)):
+            if answer is None:
+                continue
+            try:
+                (target,) = tokenizer.decode_target([answer.target_ids])
+            except ValueError as error:
+                problems.append(f", line {number}: {name}target_ids: {error}")
+            else:
+                if answer.target != target:
+                    problems.append(
+                        f", line {number}: {name}target_ids are not the tokenizer's for its {name}target"
+                    )
     if problems:
         raise GoldenError(problems)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from export.artifact.checksums import Checksum
 from export.artifact.schema import Large
@@ -49,6 +50,7 @@ class Agreement:
         bleu: BLEU, if there are references.
         bleu_change: Difference of the BLEU to that of the model.
         sentences_per_second: Speed.
+        beam: Width of the beam; 1 is greedy.
     """
 
     runtime: str
@@ -61,6 +63,25 @@ class Agreement:
     bleu: float | None
     bleu_change: float | None
     sentences_per_second: float
+    beam: int = 1
+    optional: ClassVar = ("beam",)
+
+
+@dataclass(frozen=True)
+class BeamQuality:
+    """BLEU with a beam on some of the golden sentences, and that of the greedy answers to the same ones.
+
+    Attributes:
+        beam: Width of the beam.
+        sentences: Number of sentences.
+        bleu: BLEU with the beam.
+        greedy_bleu: BLEU of the greedy answers.
+    """
+
+    beam: int
+    sentences: int
+    bleu: float
+    greedy_bleu: float
 
 
 @dataclass(frozen=True)
@@ -91,6 +112,7 @@ class QualityCard:
         agreement: Agreement of each runtime at the export.
         machine: Machine of the measurement.
         date: Time of the measurement.
+        beam: BLEU with a beam; None without references.
     """
 
     corpus: str | None
@@ -102,6 +124,8 @@ class QualityCard:
     agreement: tuple[Agreement, ...]
     machine: Machine
     date: str
+    beam: BeamQuality | None = None
+    optional: ClassVar = ("beam",)  # versions of earlier releases have none
 
     def __post_init__(self) -> None:
         if self.corpus is not None and self.corpus != visible_line(self.corpus):

@@ -27,7 +27,11 @@ CTRANSLATE2_FORMAT = Format(
     directory=CTRANSLATE2,
     files={"float32": ("ctranslate2/model.bin", "ctranslate2/config.json")},
     libraries=("ctranslate2",),
-    runtimes=(RuntimeName("ctranslate2", "float32", "ctranslate2", "ctranslate2/model.bin", "ctranslate2"),),
+    runtimes=(
+        RuntimeName(
+            "ctranslate2", "float32", "ctranslate2", "ctranslate2/model.bin", "ctranslate2", beams=True
+        ),
+    ),
     steps=lambda request, tokenizer, calibration: [WriteStep("ctranslate2", _write)],
     open=_open,
 )

@@ -24,6 +24,7 @@ class RuntimeName(NamedTuple):
         file: The file that it opens, or one of these files.
         library: Package that it needs.
         takes_ids: Whether it takes token ids; otherwise text only.
+        beams: Whether it can search with a beam.
     """
 
     runtime: str
@@ -32,6 +33,7 @@ class RuntimeName(NamedTuple):
     file: str
     library: str
     takes_ids: bool = True
+    beams: bool = False
 
     def __str__(self) -> str:
         return f"{self.runtime} {self.precision}"

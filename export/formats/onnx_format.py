@@ -97,8 +97,8 @@ ONNX_FORMAT = Format(
     },
     libraries=("onnx", "tf2onnx", "onnxruntime"),
     runtimes=(
-        RuntimeName("onnx/scheduler", "float32", "onnx", "onnx/encoder.onnx", "onnxruntime"),
-        RuntimeName("onnx/scheduler", "int8", "onnx", "onnx/encoder.int8.onnx", "onnxruntime"),
+        RuntimeName("onnx/scheduler", "float32", "onnx", "onnx/encoder.onnx", "onnxruntime", beams=True),
+        RuntimeName("onnx/scheduler", "int8", "onnx", "onnx/encoder.int8.onnx", "onnxruntime", beams=True),
         RuntimeName("onnx/translate", "float32", "onnx", "onnx/translate.onnx", "onnxruntime"),
         RuntimeName("onnx/text", "float32", "onnx", TEXT_ONNX, TEXT_LIBRARY, takes_ids=False),
     ),

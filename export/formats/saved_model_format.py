@@ -27,7 +27,9 @@ SAVED_MODEL_FORMAT = Format(
     directory="",
     files={"float32": ("saved_model.pb", "variables/variables.index")},
     libraries=("tensorflow_text",),
-    runtimes=(RuntimeName("saved_model", "float32", "saved_model", "saved_model.pb", "tensorflow_text"),),
+    runtimes=(
+        RuntimeName("saved_model", "float32", "saved_model", "saved_model.pb", "tensorflow_text", beams=True),
+    ),
     steps=lambda request, tokenizer, calibration: [WriteStep("SavedModel", _write, traces=True)],
     open=_open,
 )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from export.artifact.golden import BEAM
 from export.artifact.manifest import open_version
 from export.calibration import observed_ranges
 from export.formats.onnx_format import TEXT_ONNX
@@ -22,11 +23,19 @@ from export.formats.writers.saved_model import write_saved_model
 from export.translator import lightest
 from export.verify import certificate
 from keras_transformer import Tokenizer, TranslationModel
+from keras_transformer.cli import main
 from keras_transformer.graphs.int8 import Int8
 from keras_transformer.models.network import Network
 from tests.support.commands import failed
 from tests.support.versions.damages import golden, summed_again, written
 from tests.support.versions.small_model import PAIRS, exported, small_model
+
+WITH_BEAMS = (
+    ("saved_model", "float32"),
+    ("onnx/scheduler", "float32"),
+    ("onnx/scheduler", "int8"),
+    ("ctranslate2", "float32"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -66,21 +75,29 @@ def only(version: Path, kind: str) -> None:
 def test_every_runtime_says_what_the_model_says_token_by_token(full: Path) -> None:
     found = certificate(open_version(full), notify=lambda line: None)
     assert found.broken == found.differences == ()
-    rows = {(row.runtime, row.precision): row for row in found.rows}
+    rows = {(row.runtime, row.precision, row.beam): row for row in found.rows}
     assert set(rows) == {
-        ("saved_model", "float32"),
-        ("onnx/translate", "float32"),
-        ("onnx/scheduler", "float32"),
-        ("onnx/scheduler", "int8"),
-        ("ctranslate2", "float32"),
-        ("onnx/text", "float32"),
+        *((runtime, precision, beam) for runtime, precision in WITH_BEAMS for beam in (1, BEAM)),
+        ("onnx/translate", "float32", 1),
+        ("onnx/text", "float32", 1),
     }
-    for (runtime, precision), row in rows.items():
+    for (runtime, precision, _), row in rows.items():
         assert row.sentences == 24
         if precision == "float32":
             assert row.identical == 24
             assert row.score_difference is not None and row.score_difference < 2e-5
         assert row.texts == (24 if runtime in ("saved_model", "onnx/text") else None)
+
+
+def test_info_shows_bleu_with_a_beam_beside_that_of_greedy_search(
+    everything: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quality = open_version(everything).manifest.quality
+    assert quality.beam is not None
+    assert (quality.beam.beam, quality.beam.sentences) == (BEAM, 24)
+    assert quality.beam.greedy_bleu == pytest.approx(quality.scores[0].value)
+    assert main(["info", str(everything)]) == 0
+    assert f"BLEU {quality.beam.bleu:.2f} with a beam of 5, " in capsys.readouterr().out
 
 
 def test_a_tokenizer_in_the_graph_that_is_another_breaks_the_promise(full: Path) -> None:
@@ -95,7 +112,8 @@ def test_a_tokenizer_in_the_graph_that_is_another_breaks_the_promise(full: Path)
     for path in (full / "variables").iterdir():
         summed_again(full, f"variables/{path.name}")
     found = certificate(open_version(full), notify=lambda line: None)
-    (broken,) = found.broken
+    broken, with_beam = found.broken
+    assert "saved_model float32 with a beam of 5" in with_beam
     assert re.fullmatch(
         r"saved_model float32 translates \d+ of 24 texts differently from their tokens", broken
     )
@@ -117,7 +135,7 @@ def test_int8_that_loses_more_than_a_bleu_breaks_the_promise(full: Path) -> None
     for name in ("encoder", "decoder"):
         summed_again(full, f"onnx/{name}.int8.onnx")
     found = certificate(open_version(full), notify=lambda line: None)
-    (row,) = (row for row in found.rows if row.precision == "int8")
+    row = next(row for row in found.rows if row.precision == "int8")
     assert row.bleu is not None and row.bleu_change == pytest.approx(row.bleu - 100.0)
     assert found.differences == ()
     assert found.broken == (

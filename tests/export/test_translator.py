@@ -32,6 +32,7 @@ def test_a_version_translates_with_a_beam_as_its_run_does(
     assert [answer.text for answer in answers] == [best.text for best in expected]
     for answer, best in zip(answers, expected, strict=True):
         assert answer.score == pytest.approx(sum(best.log_probs) / len(best.log_probs), abs=1e-6)
+    assert [answer.looped for answer in answers] == [best.finish_reason == "loop" for best in expected]
     greedy = [answer.text for answer in Translator(version, lightest(version)).translate(TEXTS)]
     assert greedy != [answer.text for answer in answers]
 
@@ -62,9 +63,14 @@ def test_evaluate_scores_a_version_with_a_beam(
     version: Version, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     translations = Translator(version, lightest(version), 3).translate_divided(TEXTS)
-    for name, lines in (("source", TEXTS), ("reference", translations)):
+    looped = sum(translation.looped for translation in translations)
+    assert 0 < looped < len(TEXTS)
+    for name, lines in (("source", TEXTS), ("reference", [translation.text for translation in translations])):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
     files = [f"--{name}={tmp_path / name}" for name in ("source", "reference")]
     capsys.readouterr()
     assert main(["evaluate", str(version.directory), *files, "--beam", "3"]) == 0
-    assert f"{len(TEXTS)} sentences, {len(TEXTS)} exactly as the reference" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"{len(TEXTS)} sentences, {len(TEXTS)} exactly as the reference, {looped} loops" in out
+    assert main(["evaluate", str(version.directory), *files, "--beam", "3", "--no-loop-guard"]) == 0
+    assert " loops (" not in capsys.readouterr().out

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from export.artifact.golden import BEAM, NEAR_TIE
 from export.artifact.manifest import open_version
 from export.formats.writers.ctranslate2 import write_ctranslate2
 from export.isolated import ReplyError, ask
 from export.verify import Certificate, certificate
 from keras_transformer import TranslationModel
+from keras_transformer.cli import main
 from tests.support.versions.damages import golden, summed_again, written
 from tests.support.versions.small_model import SENTENCES, exported, small_model
 
@@ -45,12 +47,18 @@ def other_answer(directory: Path, margin: float) -> None:
 
 def test_of_a_version_as_it_was_exported_every_token_and_score_is_the_models(version: Path) -> None:
     found = certified(version)
-    (row,) = found.rows
-    assert (row.runtime, row.precision, row.sentences, row.identical) == ("ctranslate2", "float32", 24, 24)
-    assert row.near_ties == 0
-    assert row.score_difference is not None and row.score_difference < 1e-5
-    assert row.bleu is not None and row.bleu_change == 0.0
-    assert row.sentences_per_second > 0
+    assert [row.beam for row in found.rows] == [1, BEAM]
+    for row in found.rows:
+        assert (row.runtime, row.precision, row.sentences, row.identical) == (
+            "ctranslate2",
+            "float32",
+            24,
+            24,
+        )
+        assert row.near_ties == 0
+        assert row.score_difference is not None and row.score_difference < 1e-5
+        assert row.bleu is not None and row.bleu_change == 0.0
+        assert row.sentences_per_second > 0
     assert found.differences == found.broken == ()
 
 
@@ -62,9 +70,10 @@ def test_other_weights_with_the_right_sums_break_the_promise(version: Path) -> N
     write_ctranslate2(other, version / "ctranslate2")
     summed_again(version, "ctranslate2/model.bin")
     found = certified(version)
-    (row,) = found.rows
+    row, searched = found.rows
     assert row.identical < 24
-    assert len(found.differences) == 24 - row.identical
+    assert searched.identical < 24
+    assert len(found.differences) == 48 - row.identical - searched.identical
     assert found.broken == (
         f"ctranslate2 float32 answers {24 - row.identical} of 24 sentences differently from the model, "
         "although the model's two highest logits differed by 0.0001 or more",
@@ -72,7 +81,7 @@ def test_other_weights_with_the_right_sums_break_the_promise(version: Path) -> N
     )
     for each in found.differences:
         assert each.source in {sentence.source for sentence in SENTENCES}
-        assert not each.near_tie
+        assert each.beam == BEAM or not each.near_tie
 
 
 def test_another_answer_is_excused_and_listed_where_the_model_could_hardly_decide(version: Path) -> None:
@@ -93,6 +102,39 @@ def test_it_is_not_excused_where_the_model_was_sure(version: Path) -> None:
         "ctranslate2 float32 answers 1 of 24 sentences differently from the model, although the model's two "
         "highest logits differed by 0.0001 or more",
     )
+
+
+@pytest.mark.parametrize("margin", [0.99e-4, 1e-4])
+def test_another_answer_of_a_beam_is_judged_by_the_margin_of_its_search(
+    version: Path, margin: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokenizer = open_version(version).tokenizer
+    ids = [5, 6, 7, tokenizer.eos_id]
+    (target,) = tokenizer.decode_target([ids])
+    golden(version, first(beam={"target": target, "target_ids": ids, "score": -1.0, "margin": margin}))
+    found = certified(version)
+    greedy, searched = found.rows
+    near_tie = margin < NEAR_TIE
+    assert (greedy.identical, searched.identical, searched.near_ties) == (24, 23, int(near_tie))
+    assert [(each.beam, each.near_tie) for each in found.differences] == [(BEAM, near_tie)]
+    assert (found.broken == ()) is near_tie
+    assert main(["verify", str(version)]) == (0 if near_tie else 1)
+    out, err = capsys.readouterr()
+    assert f"ctranslate2 with a beam of {BEAM}, margin" in out
+    assert near_tie or "with a beam of 5 answers 1 of 24 sentences differently from the model" in err
+
+
+def test_a_version_without_beams_as_earlier_releases_exported_it_is_verified_greedily(version: Path) -> None:
+    def without(lines: list[bytes]) -> list[bytes]:
+        sentences = [json.loads(line) for line in lines]
+        for each in sentences:
+            del each["beam"]
+        return [json.dumps(each).encode() + b"\n" for each in sentences]
+
+    golden(version, without)
+    found = certified(version)
+    assert [row.beam for row in found.rows] == [1]
+    assert found.broken == ()
 
 
 def test_a_score_that_is_another_breaks_the_promise(version: Path) -> None:

@@ -13,7 +13,7 @@ BATCH_TOKENS = 2048  # of source
 
 
 class CTranslate2Runtime:
-    """Greedy decoding in CTranslate2, which takes and returns the pieces of the tokenizer."""
+    """Decoding in CTranslate2, which takes and returns the pieces of the tokenizer."""
 
     def __init__(self, directory: Path, version: VersionFiles) -> None:
         self._translator = ctranslate2.Translator(
@@ -25,20 +25,26 @@ class CTranslate2Runtime:
         self._ids = {piece: number for number, piece in enumerate(pieces)}
 
     def translate_ids(self, rows: Sequence[Sequence[int]]) -> list[Answer]:
-        """Translate rows of source ids, in their order.
+        """Translate rows of source ids greedily, in their order."""
+        return [answers[0] if answers else Answer([], 0.0) for answers in self.search(rows)]
+
+    def search(self, rows: Sequence[Sequence[int]], beam: int = 1) -> list[list[Answer]]:
+        """Return the answers of a beam to each row of source ids, best first.
 
         All rows of a CTranslate2 batch have one length limit, so each batch has rows of equal length.
         """
-        answers = [Answer([], 0.0)] * len(rows)
+        answers: list[list[Answer]] = [[] for _ in rows]
         alike = defaultdict(list)
         for index, row in enumerate(rows):
             alike[len(row)].append(index)
         for length, indices in alike.items():
             results = self._translator.translate_batch(
                 [self._tokenizer.pieces_source(rows[index]) for index in indices],
-                max_batch_size=BATCH_TOKENS,
+                max_batch_size=BATCH_TOKENS // beam,
                 batch_type="tokens",
-                beam_size=1,
+                beam_size=beam,
+                num_hypotheses=beam,
+                length_penalty=1,
                 min_decoding_length=0,
                 max_decoding_length=min(self._limit(length), self._max_length),
                 max_input_length=0,
@@ -46,6 +52,6 @@ class CTranslate2Runtime:
                 return_end_token=True,
             )
             for index, result in zip(indices, results, strict=True):
-                ids = [self._ids[piece] for piece in result.hypotheses[0]]
-                answers[index] = Answer(ids, result.scores[0])
+                found = zip(result.hypotheses, result.scores, strict=True)
+                answers[index] = [Answer([self._ids[piece] for piece in ids], score) for ids, score in found]
         return answers

@@ -13,6 +13,8 @@ from keras_transformer.text.tokenizer_training import whole
 
 BATCH_TOKENS = 2048  # of source, padding included
 BATCH_BYTES = 4 * BATCH_TOKENS
+BEAM_BATCH_BYTES = 512  # the cache of a beam has room for the longest answer from the start
+OUTPUTS = ("translation", "score")
 
 
 class SavedModelRuntime:
@@ -36,14 +38,19 @@ class SavedModelRuntime:
 
     def translate(self, texts: Sequence[str]) -> list[tuple[str, float]]:
         """Return the translations of texts with their scores, in their order."""
+        return self._translated("serving_default", texts, BATCH_BYTES)
+
+    def translate_with_beam(self, texts: Sequence[str]) -> list[tuple[str, float]]:
+        """Return the best translations by the beam with their scores, in their order."""
+        return self._translated("beam", texts, BEAM_BATCH_BYTES)
+
+    def _translated(self, signature: str, texts: Sequence[str], batch_bytes: int) -> list[tuple[str, float]]:
         encoded = [whole(text).encode() for text in texts]
         answers = [("", 0.0)] * len(encoded)
-        for indices in by_length(list(map(len, encoded)), BATCH_BYTES):
+        for indices in by_length(list(map(len, encoded)), batch_bytes):
             text = tf.constant([encoded[index] for index in indices])
-            outputs = self._loaded.signatures["serving_default"](text=text)
-            scores = outputs["score"].numpy().tolist()
-            for index, translation, score in zip(
-                indices, outputs["translation"].numpy(), scores, strict=True
-            ):
-                answers[index] = (translation.decode(), score)
+            outputs = self._loaded.signatures[signature](text=text)
+            best = ([part[0] for part in outputs[name].numpy().reshape(len(indices), -1)] for name in OUTPUTS)
+            for index, translation, score in zip(indices, *best, strict=True):
+                answers[index] = (translation.decode(), float(score))
         return answers

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding.greedy import StepFunction, greedy_stretch
 from keras_transformer.decoding.traced_search import with_target
-from keras_transformer.layers.decoder import DecoderCache
+from keras_transformer.layers.decoder.cache import DecoderCache
 from keras_transformer.models.network import Network
 from keras_transformer.models.translation import DecodingState
 
@@ -44,7 +44,7 @@ def greedy_answers(
         end_id: Id of the token that ends an answer.
         network: Configuration with the length limits.
     """
-    limits = _limits(source, end_id, network)
+    limits = answer_limits(source, end_id, network)
     batch = tf.shape(source)[0]
 
     def stretch(first: Any, rows: Any, token: Any, said: Any, found: Any, cache: Any) -> Any:
@@ -55,7 +55,9 @@ def greedy_answers(
             return logits, (after.cache, tf.where(here, highest_log_prob(logits), log_probs))
 
         empty = tf.zeros([tf.size(rows), STRETCH])
-        done = greedy_stretch(extend, (cache, empty), token, first, STRETCH, end_id, tf.gather(limits, rows))
+        done = greedy_stretch(
+            extend, (cache, empty), token, first, STRETCH, [end_id], tf.gather(limits, rows)
+        )
         cache, log_probs = done.state
         kept = tf.where(tf.logical_not(done.ended))[:, 0]
         return (
@@ -82,7 +84,7 @@ def greedy_answers(
     return Answers(said[:, :longest], score)
 
 
-def _limits(source: Any, end_id: int, network: Network) -> Any:
+def answer_limits(source: Any, end_id: int, network: Network) -> Any:
     """Return the largest number of tokens of each answer (B,); 0 for a source that holds only its end id."""
     lengths = tf.math.count_nonzero(source, axis=1, dtype=tf.int32)
     nothing = (lengths == 0) | ((lengths == 1) & (tf.reduce_sum(source, axis=1) == end_id))

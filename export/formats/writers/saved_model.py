@@ -1,8 +1,8 @@
-"""Writer of a SavedModel, text in and text out, with tokenizer and greedy loop in the graph.
+"""Writer of a SavedModel, text in and text out, with tokenizer, greedy loop and beam search in the graph.
 
 It needs only TensorFlow with tensorflow-text; TensorFlow Serving can serve the directory.
 
-B batch, S source length, T target length.
+B batch, S source length, T target length, W width of the beam.
 """
 
 from collections.abc import Iterator
@@ -12,9 +12,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from export.formats.writers.greedy_graph import Answers, greedy_answers
+from export.artifact.golden import BEAM
+from export.formats.writers.greedy_graph import Answers, answer_limits, greedy_answers
 from export.formats.writers.step_graph import StepGraph
 from export.formats.writers.text_graph import source_pieces, target_pieces
+from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.traced_search import reordered, repeated
 from keras_transformer.models.translation import PAD_ID, DecodingState, TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -46,6 +49,7 @@ def write_saved_model(model: TranslationModel, directory: Path) -> None:
             str(directory),
             signatures={
                 "serving_default": _traced(graphs.translate, TEXT),
+                "beam": _traced(graphs.beam, TEXT),
                 "tokens": _traced(graphs.tokens, SOURCE),
                 "align": _traced(graphs.align, TEXT),
                 "encode": _traced(graphs.steps.encode, SOURCE),
@@ -90,6 +94,24 @@ class _Graphs:
         answers = self.answers(self._encoded(text))
         return {"translation": self._decoded(answers.target), "score": answers.score}
 
+    def beam(self, text: Any) -> Outputs:
+        """Translate text (B,) -> translation (B, W), score (B, W), the best first.
+
+        The width is fixed: an input without a batch dimension would exclude TensorFlow Serving's row format,
+        and its batching.
+        """
+        source, batch = self._encoded(text), tf.size(text)
+        limits = answer_limits(source, self.end_id, self.model.network)
+        longest = tf.reduce_max(tf.concat([limits, [0]], axis=0))
+        state = repeated(self.model.encode(source, longest), BEAM)
+        options = (batch, BEAM, longest, self.start_id, self.end_id)
+        found = beam_search(self._step, reordered, state, *options, limits=limits)
+        texts = self._decoded(tf.reshape(found.tokens, [batch * BEAM, longest]))
+        return {
+            "translation": tf.reshape(texts, [batch, BEAM]),
+            "score": tf.where(tf.math.is_finite(found.scores), found.scores, 0.0),
+        }
+
     def tokens(self, source: Any) -> Outputs:
         """Translate source (B, S) -> target (B, T), score (B,).
 
@@ -128,12 +150,12 @@ class _Graphs:
         return tf.concat([pieces, end], axis=1).to_tensor(PAD_ID)
 
     def _answers(self, source: Any) -> Answers:
-        def step(token: Any, position: Any, state: DecodingState) -> Any:
-            # what is written at a position for all is compiled by XLA, and anew for each shape
-            return self.model.step(token, position[None], state)
-
         state = self.model.encode(source, 0)
-        return greedy_answers(step, state, source, self.start_id, self.end_id, self.model.network)
+        return greedy_answers(self._step, state, source, self.start_id, self.end_id, self.model.network)
+
+    def _step(self, token: Any, position: Any, state: DecodingState) -> Any:
+        # what is written at a position for all is compiled by XLA, and anew for each shape
+        return self.model.step(token, position[None], state)
 
     def _decoded(self, target: Any) -> Any:
         """(B, T) -> (B,)."""

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from export.formats.writers.greedy_graph import highest_log_prob
-from keras_transformer.layers.decoder import BlockCache, DecoderCache
+from keras_transformer.layers.decoder.cache import BlockCache, DecoderCache
 from keras_transformer.models.translation import DecodingState, TranslationModel
 
 ROW = tf.int32  # type of the inputs with a number for each row

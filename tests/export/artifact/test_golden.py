@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from export.artifact.golden import Golden, GoldenError, check_tokenized, golden_lines, read_golden
+from export.artifact.golden import BEAM, Golden, GoldenError, check_tokenized, golden_lines, read_golden
 from export.golden_answers import golden_answers
 from export.golden_sentences import SourceSentence, chosen, evenly
 from keras_transformer import TranslationModel
@@ -30,7 +30,7 @@ def test_they_are_the_models_greedy_answers_with_their_scores(
 ) -> None:
     assert [each.source for each in golden] == TEXTS
     assert [each.reference for each in golden] == [each.reference for each in SENTENCES]
-    for each, (answer,) in zip(golden, model.hypotheses(TEXTS), strict=True):
+    for each, (answer,) in zip(golden, model.hypotheses(TEXTS, loop_guard=False), strict=True):
         assert each.target == answer.text
         assert [number for number in each.target_ids if number != 3] == answer.tokens
         assert len(each.target_ids) == len(answer.log_probs)
@@ -49,6 +49,21 @@ def test_a_margin_is_the_smallest_distance_of_the_first_two_logits_over_the_step
         assert logits.argmax(axis=1).tolist() == list(each.target_ids)
         second, first = np.sort(logits, axis=1)[:, -2:].T
         assert each.margin == pytest.approx((first - second).min(), abs=1e-5)
+
+
+def test_each_has_the_best_answer_of_a_beam_and_how_near_another_one_was(
+    model: TranslationModel, golden: list[Golden]
+) -> None:
+    found = model.hypotheses(TEXTS, beam=BEAM, alignment=False, loop_guard=False)
+    for each, (best, *_) in zip(golden, found, strict=True):
+        searched = each.searched()
+        assert searched is not None
+        assert (searched.source, searched.reference, searched.beam) == (each.source, each.reference, None)
+        assert searched.target == best.text
+        assert len(searched.target_ids) == len(best.log_probs)
+        assert searched.score == pytest.approx(best.score, abs=1e-5)
+        assert 0 <= searched.margin < 1
+    assert any(each.beam is not None and each.beam.target != each.target for each in golden)
 
 
 def test_a_long_source_is_cut_to_what_the_model_takes() -> None:
@@ -70,16 +85,15 @@ def test_what_is_written_is_read_again_with_every_sign_in_it(
     assert read_golden(content) == (odd, *golden)
     assert content.count(b"\n") == len(golden) + 1
     assert list(json.loads(content.splitlines()[0])) == [
-        "source", "source_ids", "target", "target_ids", "score", "margin", "reference",
+        "source", "source_ids", "target", "target_ids", "score", "margin", "reference", "beam",
     ]  # fmt: skip
 
 
 def test_every_damaged_line_is_told_with_its_number(golden: list[Golden]) -> None:
     good, *_ = golden_lines(golden[:1]).splitlines()
     with pytest.raises(GoldenError) as told:
-        read_golden(
-            b"\n".join([good, b"{", good, b"[1]", good.replace(b'"score": ', b'"score": "",  "x": ')])
-        )
+        damaged = good.replace(b'"score": ', b'"score": "",  "x": ', 1)
+        read_golden(b"\n".join([good, b"{", good, b"[1]", damaged]))
     assert told.value.problems == [
         ", line 2: it is not JSON: Expecting property name enclosed in double quotes: "
         "line 1 column 2 (char 1)",

@@ -7,11 +7,18 @@ import keras
 import numpy as np
 import pytest
 
+from export.artifact.golden import BEAM, NEAR_TIE
+from export.formats.format import VersionFiles
+from export.formats.runtimes.ctranslate2_runtime import CTranslate2Runtime
 from export.formats.writers.ctranslate2 import write_ctranslate2
+from export.golden_answers import beam_answers
 from keras_transformer import Tokenizer, TranslationModel
+from keras_transformer.decoding.traced_search import Search
 from keras_transformer.models.network import Network
+from keras_transformer.models.translate import search_ids
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.lengths import longest_answer
+from tests.support.counts import counts
 from tests.support.versions.random_weights import enliven
 
 PAIRS = list(phrasebook("fr-en", "train", 200))
@@ -41,7 +48,7 @@ def test_it_gives_the_same_tokens_with_the_same_weights(settings: dict[str, obje
     assert size < sum(table.nbytes for table in tables) + 6_000  # each of them once, and the names
     translator = ctranslate2.Translator(str(tmp_path / "model"), compute_type="float32")
     answers = set()
-    for text, (ours,) in zip(TEXTS, model.hypotheses(TEXTS), strict=True):
+    for text, (ours,) in zip(TEXTS, model.hypotheses(TEXTS, loop_guard=False), strict=True):
         (source,) = tokenizer.encode_source([text])
         (theirs,) = translator.translate_batch(
             [tokenizer.pieces_source(source)],
@@ -52,6 +59,32 @@ def test_it_gives_the_same_tokens_with_the_same_weights(settings: dict[str, obje
         assert tokenizer.pieces_target(ours.tokens) == theirs.hypotheses[0]
         answers.add(ours.text)
     assert len(answers) > 3
+
+
+@counts(60, 500)
+def test_the_n_best_of_a_beam_and_their_scores_are_those_of_ctranslate2_but_near_ties(
+    tmp_path: Path, count: int
+) -> None:
+    model = random_model()
+    tokenizer = model.tokenizer
+    write_ctranslate2(model, tmp_path / "model")
+    peer = CTranslate2Runtime(tmp_path / "model", VersionFiles(tmp_path, tokenizer, model.network.max_length))
+    rows = tokenizer.encode_source([pair.source for pair in phrasebook("fr-en", "test", count)])
+    greedy, ours = (
+        search_ids(model, rows, Search(tokenizer.bos_id, tokenizer.eos_id, beam)) for beam in (1, BEAM)
+    )
+    near_ties = 0
+    for row, found, theirs in zip(rows, ours, peer.search(rows, BEAM), strict=True):
+        if [answer.ids for answer in found] == [answer.ids for answer in theirs]:
+            scores = [answer.score for answer in theirs]
+            assert [answer.score for answer in found] == pytest.approx(scores, abs=1e-4)
+            continue
+        (answer,) = beam_answers(model, tokenizer, [row])
+        print(f"margin {answer.margin:.1e}: {row}")
+        assert answer.margin < NEAR_TIE
+        near_ties += 1
+    assert near_ties <= count / 20
+    assert sum(one[0].ids != several[0].ids for one, several in zip(greedy, ours, strict=True)) > count / 20
 
 
 def test_what_it_cannot_say_is_refused_and_nothing_is_written(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 from tensorflow.python.eager import context
 
+from export.artifact.golden import BEAM
 from export.formats.runtimes.saved_model_runtime import SavedModelRuntime
 from export.formats.writers.saved_model import write_saved_model
 from keras_transformer import TranslationModel
@@ -19,6 +20,7 @@ from keras_transformer.inference.answer import Answer
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import translate_sentences
 from keras_transformer.text.padding import padded, without_padding
+from tests.support import fork_server
 from tests.support.versions.random_model import (
     END,
     LONGEST,
@@ -74,8 +76,8 @@ def test_any_text_has_the_translation_of_the_model_and_its_score(
     model: TranslationModel, runtime: SavedModelRuntime
 ) -> None:
     found = runtime.translate(TEXTS)
-    assert [text for text, _ in found] == translate_sentences(model, TEXTS)
-    for (_, score), answers in zip(found, model.hypotheses(TEXTS), strict=True):
+    assert [text for text, _ in found] == translate_sentences(model, TEXTS, loop_guard=False)
+    for (_, score), answers in zip(found, model.hypotheses(TEXTS, loop_guard=False), strict=True):
         assert score == pytest.approx(answers[0].score if answers else 0.0, abs=1e-5)
     assert len({text for text, _ in found}) >= 10
 
@@ -88,14 +90,18 @@ def test_a_text_has_the_same_translation_alone_and_in_any_batch(
         alone = signatures["serving_default"](text=tf.constant([text]))
         assert alone["translation"][0] == together["translation"][place]
         assert float(alone["score"][0]) == pytest.approx(float(together["score"][place]), abs=1e-5)
-    assert [text.decode() for text in together["translation"].numpy()] == translate_sentences(model, TEXTS)
+    assert [text.decode() for text in together["translation"].numpy()] == translate_sentences(
+        model, TEXTS, loop_guard=False
+    )
 
 
 @plain
 def test_half_a_character_is_the_replacement_character(
     model: TranslationModel, runtime: SavedModelRuntime
 ) -> None:
-    assert [text for text, _ in runtime.translate(["a\ud83db"])] == translate_sentences(model, ["a\ud83db"])
+    assert [text for text, _ in runtime.translate(["a\ud83db"])] == translate_sentences(
+        model, ["a\ud83db"], loop_guard=False
+    )
 
 
 @plain
@@ -103,6 +109,28 @@ def test_no_text_has_no_translation(signatures: Any, runtime: SavedModelRuntime)
     nothing = signatures["serving_default"](text=tf.constant([], tf.string))
     assert {name: value.shape for name, value in nothing.items()} == {"translation": (0,), "score": (0,)}
     assert runtime.translate([]) == []
+
+
+# Beams
+
+
+def test_the_signature_beam_gives_the_best_answers_of_the_models_beam_and_their_scores(
+    model: TranslationModel, signatures: Any
+) -> None:
+    found = signatures["beam"](text=tf.constant(TEXTS))
+    expected = model.hypotheses(TEXTS, beam=BEAM, alignment=False, loop_guard=False)
+    translations, scores = found["translation"].numpy(), found["score"].numpy()
+    assert translations.shape == scores.shape == (len(TEXTS), BEAM)
+    for place, answers in enumerate(expected):
+        texts = [text.decode() for text in translations[place]]
+        assert texts == [answer.text for answer in answers] + [""] * (BEAM - len(answers))
+        assert scores[place] == pytest.approx(
+            [*(each.score for each in answers), *[0] * BEAM][:BEAM], abs=1e-5
+        )
+    alone = signatures["beam"](text=tf.constant(TEXTS[3:4]))
+    assert alone["translation"].numpy().tolist() == translations[3:4].tolist()
+    nothing = signatures["beam"](text=tf.constant([], tf.string))
+    assert {value.shape for value in nothing.values()} == {(0, BEAM)}
 
 
 # Tokens
@@ -154,9 +182,11 @@ def test_a_source_that_is_too_long_is_told(runtime: SavedModelRuntime) -> None:
 
 def test_align_gives_the_pieces_and_what_each_looked_at(model: TranslationModel, signatures: Any) -> None:
     found = {name: value.numpy() for name, value in signatures["align"](text=tf.constant(TEXTS)).items()}
-    assert [text.decode() for text in found["translation"]] == translate_sentences(model, TEXTS)
+    assert [text.decode() for text in found["translation"]] == translate_sentences(
+        model, TEXTS, loop_guard=False
+    )
     tokenizer = model.tokenizer
-    for place, answers in enumerate(model.hypotheses(TEXTS)):
+    for place, answers in enumerate(model.hypotheses(TEXTS, loop_guard=False)):
         (source,) = tokenizer.encode_source([TEXTS[place]], LONGEST)
         target = [*answers[0].tokens, END][: len(answers[0].log_probs)] if answers else []
         assert real(found["source_pieces"][place]) == tokenizer.pieces_source(source)
@@ -188,6 +218,7 @@ def test_every_signature_is_one_graph_for_any_batch_and_any_length(signatures: A
     rows = {name: [None] for name in ("token", "position", "memory_length")}
     assert shapes == {
         "serving_default": {"text": [None]},
+        "beam": {"text": [None]},
         "tokens": {"source": [None, None]},
         "align": {"text": [None]},
         "encode": {"source": [None, None]},
@@ -235,8 +266,11 @@ sys.meta_path.insert(0, Refused())
 import tensorflow as tf
 import tensorflow_text
 texts = json.loads(sys.argv[2])
-found = tf.saved_model.load(sys.argv[1]).signatures["serving_default"](text=tf.constant(texts))
-print(json.dumps([text.decode() for text in found["translation"].numpy()]))
+signatures = tf.saved_model.load(sys.argv[1]).signatures
+found = signatures["serving_default"](text=tf.constant(texts))["translation"].numpy()
+print(json.dumps([text.decode() for text in found]))
+found = signatures["beam"](text=tf.constant(texts))["translation"].numpy()
+print(json.dumps([[text.decode() for text in texts] for texts in found]))
 """
 
 
@@ -247,15 +281,18 @@ def test_a_fresh_process_without_this_package_translates(
     texts = TEXTS[:12]
     command = [sys.executable, "-I", "-c", WITHOUT_THIS_PACKAGE, str(directory), json.dumps(texts)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
-    assert json.loads(done.stdout.splitlines()[-1]) == translate_sentences(model, texts)
+    greedy, beams = map(json.loads, done.stdout.splitlines()[-2:])
+    assert greedy == translate_sentences(model, texts, loop_guard=False)
+    expected = model.hypotheses(texts, beam=BEAM, alignment=False, loop_guard=False)
+    assert beams == [[answer.text for answer in answers] for answers in expected]
 
 
 @plain
 def test_saved_model_cli_lists_the_signatures_under_the_tag_that_serving_looks_for(directory: Path) -> None:
     command = [Path(sys.executable).with_name("saved_model_cli"), "show", "--dir", directory, "--all"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = fork_server.run([sys.executable, *command], check=True, capture_output=True, text=True)
     assert "MetaGraphDef with tag-set: 'serve'" in done.stdout
-    for signature in ("serving_default", "tokens", "align", "encode", "step"):
+    for signature in ("serving_default", "beam", "tokens", "align", "encode", "step"):
         assert f"signature_def['{signature}']" in done.stdout
     assert "inputs['text'] tensor_info:\n        dtype: DT_STRING\n        shape: (-1)" in done.stdout
 
