@@ -1,6 +1,5 @@
 """docs/how-to/deploy.md: what it shows is taken by those for whom it is."""
 
-import argparse
 import re
 import time
 from collections.abc import Callable
@@ -11,48 +10,15 @@ import pytest
 import trustme
 import yaml
 
-from keras_transformer.cli.serve import configure
 from serving import Client
 from tests.support.deploy.front import Config, front
-from tests.support.deploy.replica import COMPOSE, Replica
+from tests.support.deploy.replica import Replica
 from tests.support.paths import ROOT
 
 Program = Callable[[str], str]
 
 PAGE = ROOT / "docs/how-to/deploy.md"
 BLOCKS: list[str] = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-
-
-def kubernetes() -> dict[str, Any]:
-    (text,) = (each for each in BLOCKS if "apiVersion" in each)
-    return {each["kind"]: each for each in yaml.safe_load_all(text)}
-
-
-def test_on_kubernetes_a_pod_is_what_a_replica_of_compose_is() -> None:
-    there = kubernetes()
-    assert list(there) == ["Deployment", "Service", "PodDisruptionBudget", "PodMonitor"]
-    pod = there["Deployment"]["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    replica = COMPOSE["services"]["server-1"]
-    assert container["args"] == replica["command"]
-    assert f"{pod['terminationGracePeriodSeconds']}s" == replica["stop_grace_period"]
-    assert f"{pod['securityContext']['runAsUser']}:{pod['securityContext']['runAsGroup']}" == replica["user"]
-    parser = argparse.ArgumentParser()
-    configure(parser)
-    options = parser.parse_args(container["args"])
-    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
-    assert ports == {"grpc": options.port, "http": options.http_port}
-    probe = container["readinessProbe"]
-    assert options.notice > probe["periodSeconds"] * (probe["failureThreshold"] + 1)
-    assert {each["name"] for each in container["volumeMounts"]} == {each["name"] for each in pod["volumes"]}
-
-
-def test_on_kubernetes_all_speak_of_the_same_pods() -> None:
-    there = kubernetes()
-    labels = there["Deployment"]["spec"]["template"]["metadata"]["labels"]
-    for kind in ("Deployment", "PodDisruptionBudget", "PodMonitor"):
-        assert there[kind]["spec"]["selector"]["matchLabels"] == labels
-    assert there["Service"]["spec"]["selector"] == labels
 
 
 def test_with_the_lines_that_it_shows_envoy_speaks_tls(

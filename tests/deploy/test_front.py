@@ -41,9 +41,9 @@ def test_texts_lists_and_streams_go_through_grpc(places: Front, expected: dict[s
             assert client.translate(text).text == answer
         assert [each.text for each in client.translate(list(expected))] == list(expected.values())
         text = "\n".join(expected)
-        pieces = list(client.stream(text))
-        assert "".join(pieces) == "\n".join(expected.values())
-        assert len(pieces) > 1
+        assert "".join(client.stream(text)) == "\n".join(expected.values())
+        # an untrained model repeats itself: the guard holds such tokens back until it is sure of them
+        assert len(list(client.stream(text, loop_guard=False))) > 1
 
 
 def test_a_stream_comes_as_it_is_made(places: Front, expected: dict[str, str]) -> None:
