@@ -98,10 +98,12 @@ lint: .venv/installed  ## run ruff, strict mypy, the import contracts, and buf f
 	.venv-backends/bin/pip install --quiet --constraint constraints.txt --editable '.[dev,backends]'
 	@touch $@
 
-test-backends: .venv-backends/installed  ## the layers and the translation model on each Keras backend
+test-backends: .venv-backends/installed  ## the layers and the models on each Keras backend
 	for backend in tensorflow jax torch; do \
 		KERAS_BACKEND=$$backend .venv-backends/bin/python -m pytest tests/keras_transformer/layers \
-			tests/keras_transformer/models/test_backends.py || exit 1; \
+			tests/keras_transformer/models/test_backends.py tests/keras_transformer/models/test_language_models.py \
+			tests/keras_transformer/decoding/test_sampling.py \
+			tests/keras_transformer/pretrained/families || exit 1; \
 	done
 
 .venv/bench-installed: .venv/installed
@@ -113,10 +115,12 @@ bench-env: .venv/bench-installed  ## install the peers of the benchmarks
 
 bench: bench-env  ## run the benchmarks beside the peers
 	$(BIN)/python benchmarks/layers.py
+	$(BIN)/python benchmarks/families.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/decoding.py
 	$(BIN)/python benchmarks/runtimes.py
 	$(BIN)/python benchmarks/imported.py
+	$(BIN)/python benchmarks/student.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/exporting.py
 	$(BIN)/python benchmarks/serving.py

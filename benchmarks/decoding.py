@@ -226,9 +226,9 @@ def _texts(options: argparse.Namespace) -> tuple[Callable[[], Any], int]:
     model = TranslationModel.load(options.run)
     texts = options.text.read_text(encoding="utf-8").splitlines()
     tokenizer = model.tokenizer
-    tokens = sum(len(row) for row in tokenizer.encode_target(model.translate(texts)))
+    tokens = sum(len(row) for row in tokenizer.encode_target(model.translate(texts, loop_guard=False)))
     if options.serve == "ours":
-        return lambda: model.translate(texts), tokens
+        return lambda: model.translate(texts, loop_guard=False), tokens
     if options.serve == "onnx_float32":
         return _exported(options, model, texts), tokens
     import ctranslate2

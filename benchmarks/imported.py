@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,7 @@ Translate = Callable[[list[str]], list[str]]
 def _run(scratch: Path) -> Translate:
     from keras_transformer import TranslationModel
 
-    return TranslationModel.load(scratch / "run").translate
+    return partial(TranslationModel.load(scratch / "run").translate, loop_guard=False)
 
 
 def _onnx(scratch: Path, precision: str) -> Translate:
@@ -191,7 +192,7 @@ def _onnx(scratch: Path, precision: str) -> Translate:
         for each in version.manifest.runtimes
         if (each.runtime, each.precision) == ("onnx/scheduler", precision)
     )
-    translator = Translator(version, runtime)
+    translator = Translator(version, runtime, loop_guard=False)
     return lambda texts: [each.text for each in translator.translate(texts)]
 
 

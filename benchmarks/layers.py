@@ -15,6 +15,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import measure
 import numpy as np
 import smallest
+from compiled import best_of_both, side
 
 PRESETS = {"tiny": (4, 128, 256, 4), "small": (4, 256, 1024, 4), "base": (6, 512, 2048, 8)}
 SMALLEST = {smallest.PRESET: (1, 16, 16, 2)}
@@ -39,7 +40,7 @@ def main() -> None:
     for preset, sizes in presets.items():
         for part, sides in _contests(names, *sizes).items():
             for kind in ("inference", "training"):
-                seconds = _best_of_both(sides, kind, REPEATS.of(options))
+                seconds = best_of_both(sides, kind, REPEATS.of(options))
                 for name, times in seconds.items():
                     figures[f"{name} {part} {kind} {preset} ms"] = measure.summary(times)
                 for peer in set(sides) - {"ours"}:
@@ -81,24 +82,24 @@ def _contests(names: list[str], layers: int, width: int, inner: int, heads: int)
 
     contests = {
         "encoder": {
-            "ours": _side(lambda training: encoder(x, mask=real, training=training), [encoder]),
+            "ours": side(lambda training: encoder(x, mask=real, training=training), [encoder]),
         },
         "decoder": {
-            "ours": _side(
+            "ours": side(
                 lambda training: decoder(x, memory, inputs_mask=real, memory_mask=real, training=training),
                 [decoder],
             ),
         },
         "attention": {
-            "ours": _side(lambda training: attention(x, mask=real, training=training), [attention]),
-            "keras": _side(
+            "ours": side(lambda training: attention(x, mask=real, training=training), [attention]),
+            "keras": side(
                 lambda training: keras_attention(x, x, value_mask=real, training=training), [keras_attention]
             ),
         },
     }
     if "kerashub" in names:
-        for part, side in _kerashub(layers, inner, heads, x, memory, real).items():
-            contests[part]["kerashub"] = side
+        for part, theirs in _kerashub(layers, inner, heads, x, memory, real).items():
+            contests[part]["kerashub"] = theirs
     return contests
 
 
@@ -121,39 +122,7 @@ def _kerashub(layers: int, inner: int, heads: int, x, memory, real) -> dict:
             y = layer(y, memory, decoder_padding_mask=real, encoder_padding_mask=real, training=training)
         return y
 
-    return {"encoder": _side(encode, encoder), "decoder": _side(decode, decoder)}
-
-
-def _side(call, layers) -> tuple:
-    call(False)
-    return call, [weight.value for layer in layers for weight in layer.trainable_variables]
-
-
-def _best_of_both(sides: dict, kind: str, repeats: int) -> dict[str, list[float]]:
-    """Seconds of each side, compiled with or without XLA, whichever suits it better."""
-    calls = {
-        (name, xla): _compiled(call, variables, kind, xla)
-        for name, (call, variables) in sides.items()
-        for xla in (False, True)
-    }
-    seconds = measure.take_turns(calls, repeats)
-    return {name: min((seconds[name, xla] for xla in (False, True)), key=np.median) for name in sides}
-
-
-def _compiled(call, variables, kind: str, xla: bool):
-    import tensorflow as tf
-
-    def train():
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(call(True)))
-        return tape.gradient(loss, variables)
-
-    function = tf.function((lambda: call(False)) if kind == "inference" else train, jit_compile=xla)
-
-    def call_and_wait() -> None:
-        tf.nest.flatten(function())[0].numpy()
-
-    return call_and_wait
+    return {"encoder": side(encode, encoder), "decoder": side(decode, decoder)}
 
 
 if __name__ == "__main__":

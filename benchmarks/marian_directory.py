@@ -27,9 +27,11 @@ class Sizes(NamedTuple):
     inner: int
     heads: int
     stems: int  # of each side: the pieces that begin a word, besides half as many that go on with it
+    decoder_layers: int | None = None  # None: as many as the encoder has
 
 
 BASE = Sizes(6, 512, 2048, 8, 20_000)
+STUDENT = Sizes(6, 256, 1536, 8, 10_700, decoder_layers=2)  # 32,000 pieces
 SMALLEST = Sizes(1, 16, 16, 2, 100)
 
 
@@ -50,9 +52,10 @@ def write(directory: Path, sizes: Sizes, target_tokens: int) -> None:
     ids = {"pad_token_id": pad, "decoder_start_token_id": pad, "eos_token_id": 0, "bos_token_id": 0}
     config = {
         "architectures": ["MarianMTModel"], "model_type": "marian", "d_model": sizes.width,
-        "encoder_layers": sizes.layers, "decoder_layers": sizes.layers, "encoder_ffn_dim": sizes.inner,
-        "decoder_ffn_dim": sizes.inner, "encoder_attention_heads": sizes.heads,
-        "decoder_attention_heads": sizes.heads, "activation_function": "swish", "scale_embedding": True,
+        "encoder_layers": sizes.layers, "decoder_layers": _decoder_layers(sizes),
+        "encoder_ffn_dim": sizes.inner, "decoder_ffn_dim": sizes.inner,
+        "encoder_attention_heads": sizes.heads, "decoder_attention_heads": sizes.heads,
+        "activation_function": "swish", "scale_embedding": True,
         "max_position_embeddings": 512, "static_position_embeddings": True, "vocab_size": len(names),
         "decoder_vocab_size": len(names), "is_encoder_decoder": True, "dtype": "float32", **ids,
     }  # fmt: skip
@@ -84,6 +87,10 @@ def texts(sizes: Sizes, count: int, pieces: tuple[int, int]) -> list[str]:
         row += [str(rng.choice(endings if rng.random() < 1 / 3 else stems)) for _ in range(length - 1)]
         rows.append("".join(row).replace("▁", " ").strip())
     return rows
+
+
+def _decoder_layers(sizes: Sizes) -> int:
+    return sizes.decoder_layers or sizes.layers
 
 
 def _pieces(seed: int, stems: int) -> list[str]:
@@ -129,8 +136,8 @@ def _weights(sizes: Sizes, vocabulary: int) -> dict[str, Array]:
         weights[f"{name}.weight"] = scale + normal(0.2, sizes.width)
         weights[f"{name}.bias"] = normal(0.2, sizes.width)
 
-    for side in ("encoder", "decoder"):
-        for index in range(sizes.layers):
+    for side, layers in (("encoder", sizes.layers), ("decoder", _decoder_layers(sizes))):
+        for index in range(layers):
             layer = f"model.{side}.layers.{index}"
             for attention in ("self_attn", "encoder_attn")[: 1 + (side == "decoder")]:
                 for part, gain in (("q", 3.0), ("k", 3.0), ("v", 0.6), ("out", 0.6)):
@@ -138,7 +145,7 @@ def _weights(sizes: Sizes, vocabulary: int) -> dict[str, Array]:
                 norm(f"{layer}.{attention}_layer_norm", 1.0)
             linear(f"{layer}.fc1", sizes.inner, sizes.width, 1.6)
             linear(f"{layer}.fc2", sizes.width, sizes.inner, 1.6)
-            last = side == "decoder" and index == sizes.layers - 1
+            last = side == "decoder" and index == layers - 1
             norm(f"{layer}.final_layer_norm", 5.0 if last else 1.0)
     table = normal(0.5 * sizes.width**-0.5, vocabulary, sizes.width)
     table[-1] = 0  # the padding, from which an answer starts: CTranslate2 relies on it

@@ -54,6 +54,13 @@ class Effort(NamedTuple):
     alone: int  # texts
 
 
+class Load(NamedTuple):
+    """Answers a second, and their number with those that come after the seconds of the load."""
+
+    rate: float
+    count: int
+
+
 SMOKE, QUICK, WHOLE = Effort(2, 0.1, 2), Effort(3, 2.5, 100), Effort(7, 6.0, 300)
 
 
@@ -124,7 +131,7 @@ class Bench:
 
     def choose(self, candidates: Sequence[Side]) -> None:
         """CTranslate2's best batch; the others are closed."""
-        rates = {each: self._full(each) for each in candidates}
+        rates = {each: self._full(each).rate for each in candidates}
         best = max(candidates, key=rates.__getitem__)
         for each in candidates:
             self._tell(f"{CTRANSLATE2} {each.rows} rows", {"answers per second": round(rates[each])})
@@ -137,23 +144,23 @@ class Bench:
         for side in self._sides.values():
             self._full(side)  # every number of rows has been there
         before = self._ours.seconds
-        rates = self._turns(lambda side, turn: self._full(side))
+        loads = self._turns(lambda side, turn: self._full(side))
+        self._busy = (self._ours.seconds - before) / sum(each.count for each in loads[CONTINUOUS])
+        rates = {name: [each.rate for each in turns] for name, turns in loads.items()}
         self._rates = {name: statistics.median(each) for name, each in rates.items()}
-        answers = sum(rates[CONTINUOUS]) * self._effort.seconds
-        self._busy = (self._ours.seconds - before) / answers
         for name, each in rates.items():
             self._tell(f"{name} throughput", {"answers per second": [round(rate) for rate in each]})
         self._compare("throughput", {name: [1 / rate for rate in each] for name, each in rates.items()})
 
     def beams(self) -> None:
         """As much as there is to do, with a beam; ours without one as well."""
-        rates = self._turns(lambda side, turn: self._full(side))
+        rates = self._turns(lambda side, turn: self._full(side).rate)
         costs: dict[int, list[float]] = {1: [], self._beam: []}
         for _ in range(self._effort.turns):
             for beam, cost in costs.items():
                 before = self._ours.seconds
-                rate = self._full(self._ours, beam)
-                cost.append((self._ours.seconds - before) / (rate * self._effort.seconds))
+                count = self._full(self._ours, beam).count
+                cost.append((self._ours.seconds - before) / count)
         what = f"beam={self._beam} throughput"
         for name, each in rates.items():
             self._tell(f"{name} {what}", {"answers per second": [round(rate) for rate in each]})
@@ -248,11 +255,11 @@ class Bench:
         found = [self._arrivals(side, rate, turn, self._objective) for rate in loads]
         return max(found, key=lambda each: each["goodput"])
 
-    def _full(self, side: Side, beam: int | None = None) -> float:
+    def _full(self, side: Side, beam: int | None = None) -> Load:
         seconds, rows = self._effort.seconds, UNDER_WAY * side.rows
         beam = beam or self._beam
         found = self._callers.do("full", side.port, under_way=rows, seconds=seconds, beam=beam)
-        return float(found["rate"])
+        return Load(found["rate"], found["count"])
 
     def _arrivals(self, side: Side, rate: float, seed: int, timeout: float | None = None) -> Any:
         seconds = self._effort.seconds

@@ -13,14 +13,10 @@ from typing import Any
 
 import measure
 
+from keras_transformer.cores import ONE_CORE
+
 TURN = 0.2  # seconds: as many calls as take that, since the first finds the caches full of another's weights
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "TF_NUM_INTRAOP_THREADS": "1",
-    "TF_NUM_INTEROP_THREADS": "1",
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-    "CUDA_VISIBLE_DEVICES": "",
-}
+ONE_THREAD = {**ONE_CORE, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 
 
 class Side:

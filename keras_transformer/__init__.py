@@ -12,9 +12,12 @@ if TYPE_CHECKING:
 
     from keras_transformer.layers import (
         FeedForward,
+        GatedFeedForward,
         MultiHeadAttention,
         MultiHeadSelfAttention,
         PositionalEncoding,
+        RelativeBias,
+        RotaryPositions,
         TokenEmbedding,
         TransformerDecoder,
         TransformerDecoderBlock,
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     )
     from keras_transformer.models.translation import TranslationModel
     from keras_transformer.text.sentences import Lengths
+    from keras_transformer.text.subword_tokenizer import SubwordTokenizer
     from keras_transformer.text.tokenizer import Tokenizer
     from keras_transformer.training.data.text_batches import text_batches
     from keras_transformer.training.loss import LabelSmoothedCrossEntropy
@@ -33,11 +37,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "FeedForward",
+    "GatedFeedForward",
     "LabelSmoothedCrossEntropy",
     "Lengths",
     "MultiHeadAttention",
     "MultiHeadSelfAttention",
     "PositionalEncoding",
+    "RelativeBias",
+    "RotaryPositions",
+    "SubwordTokenizer",
     "TokenEmbedding",
     "Tokenizer",
     "TransformerDecoder",
@@ -53,6 +61,7 @@ __all__ = [
 _ELSEWHERE = {  # all others are layers
     "LabelSmoothedCrossEntropy": "training.loss",
     "Lengths": "text.sentences",
+    "SubwordTokenizer": "text.subword_tokenizer",
     "Tokenizer": "text.tokenizer",
     "TranslationModel": "models.translation",
     "text_batches": "training.data.text_batches",

@@ -6,10 +6,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
 PROBE_BYTES = 4096
+SAMPLE_BYTES, SAMPLES = 2**16, 2**12  # of a file that is compared: up to 256 MiB whole
+PARTIAL = ".partial-"  # begins a temporary name
 NAME_BYTES = 200  # of a name that are part of a temporary name; file systems allow 255 in all
 
 
@@ -38,6 +41,26 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
+def digest(path: Path, pattern: str = "*") -> str:
+    """Return a short digest of a file, or of the files below a directory with their names.
+
+    Of a large file it covers the size and samples: a corpus may have many gigabytes.
+
+    Args:
+        path: The file or directory.
+        pattern: What the names of the files match.
+    """
+    found = sha256()
+    for file in [path] if path.is_file() else sorted(filter(Path.is_file, path.rglob(pattern))):
+        size = file.stat().st_size
+        found.update(f"{file.relative_to(path.parent)} {size}\n".encode())
+        with file.open("rb") as content:
+            for offset in range(0, size, max(SAMPLE_BYTES, size // SAMPLES)):
+                content.seek(offset)
+                found.update(content.read(SAMPLE_BYTES))
+    return found.hexdigest()[:16]
+
+
 def check_writable(path: Path) -> None:
     """Write and remove a probe beside `path`, before work is done for a file or directory of this name.
 
@@ -60,16 +83,20 @@ def _shortened(name: str) -> str:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, writer: str = "") -> Iterator[Path]:
     """Yield a temporary path that replaces `path` at the end of the context; on an error it is removed.
 
     A reader sees the old file or the new one, also after the process was killed. A pipe or a device is
     written directly.
+
+    Args:
+        path: The file.
+        writer: Part of the temporary name, where several processes may write the same file.
     """
     if path.exists() and not path.is_file():
         yield path
         return
-    beside = path.with_name(f".partial-{_shortened(path.name)}")
+    beside = path.with_name(f"{PARTIAL}{writer}{_shortened(path.name)}")
     with _named(path, beside):
         try:
             yield beside

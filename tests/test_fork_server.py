@@ -32,7 +32,12 @@ def test_it_says_of_itself_what_a_started_one_says(tmp_path: Path, monkeypatch: 
     script.write_text(ABOUT)
     monkeypatch.setenv("DROPPED", "yes")
     kept = {name: value for name, value in os.environ.items() if name != "DROPPED"}
-    for command in (["-c", ABOUT, "a", "ü"], [str(script), "a"], ["-m", "about", "--b"]):
+    for command in (
+        ["-c", ABOUT, "a", "ü"],
+        [str(script), "a"],
+        ["-m", "about", "--b"],
+        ["-P", str(script), "a"],
+    ):
         options: dict[str, Any] = {
             "cwd": tmp_path, "env": {**kept, "SHOWN": "é"}, "input": "text\n", "text": True,
             "capture_output": True, "start_new_session": True,
@@ -86,6 +91,20 @@ def test_it_computes_with_tensorflow_and_no_two_draw_the_same_numbers() -> None:
     )
     assert first[:2] == second[:2] == ["True", "3.0"]
     assert first[2] != second[2]
+
+
+def test_the_children_of_one_that_forks_them_are_forks_and_its_own() -> None:
+    code = (
+        "import os, subprocess, sys\n"
+        "print('keras' in sys.modules, os.getppid(), os.getpid(), sys.argv[1:], flush=True)\n"
+        "if deeper := sys.argv[1:]:\n"
+        "    print(subprocess.check_output([sys.executable, '-c', *deeper], text=True))"
+    )
+    command = [sys.executable, "-c", code, code, code]
+    done = fork_server.run(command, forking_children=True, capture_output=True, text=True, check=True)
+    lines = [line.split() for line in done.stdout.splitlines() if line]
+    assert [line[0] for line in lines] == ["True"] * 3
+    assert [line[1] for line in lines] == [str(os.getpid()), lines[0][2], lines[1][2]]
 
 
 def test_what_cannot_be_a_fork_is_started() -> None:

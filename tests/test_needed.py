@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import fork_server
 from tests.support.needed import REMEDIES
 
 ROOT = Path(__file__).parents[1]
@@ -22,7 +23,7 @@ HINTS = [f"{program} is not installed: {REMEDIES[program]}" for program in TESTS
 
 def run_without_programs(**variables: str) -> "subprocess.CompletedProcess[str]":
     environment = {name: value for name, value in os.environ.items() if name not in ("CI", "PATH")}
-    return subprocess.run(
+    return fork_server.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "0", *TESTS],
         cwd=ROOT,
         env={**environment, "PATH": "", **variables},

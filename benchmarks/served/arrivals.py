@@ -36,8 +36,10 @@ class Calls:
     """To one address over several connections, and what became of them."""
 
     def __init__(self, version: Version, port: int, seed: int, timeout: float | None) -> None:
+        options = wire.Options(loop_guard=False)  # the peer decodes loops too
         messages = [
-            wire.TranslateRequest(text=text).SerializeToString() for text in drawn(version, TEXTS, seed)
+            wire.TranslateRequest(text=text, options=options).SerializeToString()
+            for text in drawn(version, TEXTS, seed)
         ]
         self._messages = cycle(messages)
         self._block = headers(f"127.0.0.1:{port}", timeout)

@@ -1,4 +1,4 @@
-"""Writing of a folder as a whole, without replacing files that another program wrote."""
+"""Writing of all files of a folder together. Files that another program wrote are not replaced."""
 
 import secrets
 import shutil

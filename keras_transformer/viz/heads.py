@@ -4,7 +4,7 @@ L layers, H heads, Q queries, K keys.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from keras_transformer.models.network import Network
     from keras_transformer.models.translation import TranslationModel
 
 #: The kinds of attention, by the name that a command line takes.
@@ -76,12 +77,28 @@ class Choice:
         Raises:
             ValueError: If one of them lacks the chosen layer or head.
         """
-        kinds = {self.kind: heads.kinds[self.kind]} if self.kind else heads.kinds
-        for kind in kinds.values():
-            for what, number, count in (("layer", self.layer, kind.layers), ("head", self.head, kind.heads)):
+        self.check({name: (kind.layers, kind.heads) for name, kind in heads.kinds.items()})
+        return {self.kind: heads.kinds[self.kind]} if self.kind else heads.kinds
+
+    def check(self, sizes: Mapping[str, tuple[int, int]]) -> None:
+        """Check the selection against the numbers of layers and heads of each kind.
+
+        Raises:
+            ValueError: If one of them lacks the chosen layer or head.
+        """
+        for name in [self.kind] if self.kind else sizes:
+            for what, number, count in zip(
+                ("layer", "head"), (self.layer, self.head), sizes[name], strict=True
+            ):
                 if number is not None and not 1 <= number <= count:
-                    raise ValueError(f"{kind.name} has the {what}s 1 to {count}; got {what} {number}.")
-        return kinds
+                    raise ValueError(f"{KINDS[name]} has the {what}s 1 to {count}; got {what} {number}.")
+
+
+def sizes_of(network: "Network") -> dict[str, tuple[int, int]]:
+    """Return the numbers of layers and heads of each kind."""
+    decoder = network.decoder_layers, network.decoder_num_heads or network.num_heads
+    encoder = network.encoder_layers, network.num_heads
+    return {"input-input": encoder, "output-output": decoder, "input-output": decoder}
 
 
 def heads_of(model: "TranslationModel", text: str, target: str | None = None) -> Heads:

@@ -17,6 +17,7 @@ from tests.support import fork_server
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if "measure.parser(" in path.read_text())
 PEERS = {  # that `make bench-env` adds
+    "families": {"kerashub": "keras-hub"},
     "layers": {"kerashub": "keras-hub"},
     "training": {"pytorch": "torch"},
     "decoding": {"kerashub": "keras-hub", "hf": "transformers"},
@@ -33,6 +34,7 @@ def run(*command: object, directory: Path) -> subprocess.CompletedProcess[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        forking_children=True,
     ) as process:
         try:
             output, errors = process.communicate(timeout=280)

@@ -82,7 +82,7 @@ def test_every_public_name_explains_its_arguments_and_its_result(page_name: str)
 
 
 def test_every_environment_variable_that_the_code_names_is_listed() -> None:
-    named = set(re.findall(r'"((?:OMP|KERAS|TF|ORT|GRPC|OTEL)_[A-Z_]+|NO_COLOR)"', sources()))
+    named = set(re.findall(r'"((?:OMP|KERAS|TF|ORT|GRPC|OTEL|RAY)_[A-Z_]+|NO_COLOR)"', sources()))
     named |= set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.yml").read_text("utf-8")))
     assert {"OMP_NUM_THREADS", "OTEL_TRACES_EXPORTER", "MODELS"} <= named
     assert named <= set(re.findall(r"`([A-Z_]+)`", page("environment.md")))

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.examples import EXAMPLES, LINES, expected
-from tests.support.once import made_once
-from tests.support.versions.imported import exported, texts
+from tests.support.versions.imported import exported_once, texts
 
 Program = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -69,11 +68,7 @@ def test_what_cannot_be_read_is_told(program: Program, version: Path, tmp_path: 
 def test_the_version_of_an_imported_model_gives_the_answers_of_transformers(
     program: Program, shared: Path, kind: str
 ) -> None:
-    version = (
-        made_once(shared / f"imported-{kind}", lambda folder: exported(kind, folder / "m" / "1", "onnx"))
-        / "m"
-        / "1"
-    )
+    version = exported_once(shared, kind)
     lines = [*texts(kind), *LINES]
     done = program("--json", version, given="\n".join(lines).encode())
     assert done.stderr == b""

@@ -4,7 +4,8 @@
 two to three seconds of the imports. Pipes, directory, environment, session, signals and exit status are as of
 a new process. What cannot be a fork is started: another backend of Keras, or anything where OMP_NUM_THREADS
 is not 1. Tests of the start itself or of what is imported use `subprocess`; all forks have the same hashes of
-strings.
+strings. With `forking_children=True` the processes that the new process starts through `subprocess` are forks
+as well, and theirs.
 """
 
 import atexit
@@ -17,6 +18,7 @@ import runpy
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -31,11 +33,16 @@ IMPORTED = ("keras", "tensorflow_text")  # nothing of ours: whether it registers
 LARGEST = 2**17  # bytes of a request: command and environment
 AT_IMPORT = ("KERAS_", "LC_", "LD_", "OMP_", "PYTHON", "TF_ENABLE_")  # read once, when a library is loaded
 AT_START = dict(os.environ)  # before any test has changed it
+NO_THREADS = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # of pyarrow, which pandas imports
 PR_SET_CHILD_SUBREAPER = 36
 
 
 class Popen(subprocess.Popen[Any]):
     """A process as `subprocess.Popen` starts it, forked from one that has done the imports."""
+
+    def __init__(self, *arguments: Any, forking_children: bool = False, **options: Any) -> None:
+        self._forking_children = forking_children or _Server.inherited is not None
+        super().__init__(*arguments, **options)
 
     def _execute_child(self, args: Any, executable: Any, *rest: Any) -> None:
         (
@@ -52,7 +59,8 @@ class Popen(subprocess.Popen[Any]):
             return
         files = [given if given != -1 else own for own, given in enumerate((p2cread, c2pwrite, errwrite))]
         directory = str(Path(cwd or ".").resolve())
-        self.pid = _server().start(command, directory, environment, start_new_session, files)
+        request = command, directory, environment, start_new_session, self._forking_children
+        self.pid = _server().start(request, files)
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
 
@@ -84,46 +92,51 @@ def run(
 
 
 class _Server:
-    """The process that forks, as the tests see it."""
+    """The process that forks, as those see it that ask for forks."""
 
-    def __init__(self) -> None:
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    inherited: "_Server | None" = None  # in a process that forks its children
+
+    def __init__(self, requests: socket.socket) -> None:
+        self._socket = requests
         self._fixed = _fixed(AT_START)
-        command = [sys.executable, "-m", "tests.support.fork_server", str(theirs.fileno())]
-        null = subprocess.DEVNULL
-        with theirs:
-            self._process = subprocess.Popen(
-                command, cwd=ROOT, env=AT_START, pass_fds=[theirs.fileno()], stdin=null, stdout=null
-            )
 
     def is_as(self, environment: Mapping[str, str]) -> bool:
         """Whether imports in this environment are the same as there."""
         return _fixed(environment) == self._fixed
 
-    def start(
-        self, command: list[str], directory: str, environment: dict[str, str], session: bool, files: list[int]
-    ) -> int:
-        """Return the id of a process that is a child of this one."""
-        request = json.dumps([command, directory, environment, session]).encode()
-        assert len(request) <= LARGEST
+    def start(self, request: tuple[list[str], str, dict[str, str], bool, bool], files: list[int]) -> int:
+        """Return the id of a process that is a child of this one; the request is what `_become` takes."""
+        message = json.dumps(request).encode()
+        assert len(message) <= LARGEST
         _adopt(True)
         try:
-            socket.send_fds(self._socket, [request], files)
+            socket.send_fds(self._socket, [message], files)
             return int(self._socket.recv(16))
         finally:
             _adopt(False)
 
-    def close(self) -> None:
-        """End it. What it has forked stays."""
-        self._socket.close()
-        self._process.wait()
+
+def _server() -> _Server:
+    return _Server.inherited or _started()
 
 
 @cache
-def _server() -> _Server:
-    server = _Server()
-    atexit.register(server.close)
-    return server
+def _started() -> _Server:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = [sys.executable, "-m", "tests.support.fork_server", str(theirs.fileno())]
+    null, passed = subprocess.DEVNULL, [theirs.fileno()]
+    with theirs:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=AT_START | NO_THREADS, pass_fds=passed, stdin=null, stdout=null
+        )
+
+    def end() -> None:
+        """End it. What it has forked stays."""
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
+    return _Server(ours)
 
 
 def _fixed(environment: Mapping[str, str]) -> dict[str, str]:
@@ -149,10 +162,12 @@ def serve(requests: socket.socket) -> list[str] | None:
             return None
         read, write = os.pipe()
         between = os.fork()
-        if not between and not (child := os.fork()):
+        if not between and not (child := _fork_to_adopt()):
             os.close(read)
             os.close(write)
-            return _become(*json.loads(request), files)
+            command, directory, environment, session, forking_children = json.loads(request)
+            _become(directory, environment, session, files)
+            return _serve_children(command) if forking_children else command
         if not between:
             os.write(write, str(child).encode())
             os._exit(0)
@@ -162,10 +177,33 @@ def serve(requests: socket.socket) -> list[str] | None:
             os.close(file)
 
 
-def _become(
-    command: list[str], directory: str, environment: dict[str, str], session: bool, files: list[int]
-) -> list[str]:
-    """Make this process look as if it had been started; -> its command."""
+def _fork_to_adopt() -> int:
+    """Fork; the new process continues once the process that adopts it is its parent."""
+    parent = os.getpid()
+    if child := os.fork():
+        return child
+    while os.getppid() == parent:
+        time.sleep(0.001)
+    return 0
+
+
+def _serve_children(command: list[str]) -> list[str] | None:
+    """Fork the process that is to fork the children of this one. Return what `serve` returns in each."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork():
+        theirs.close()
+        _Server.inherited = _Server(ours)
+        subprocess.Popen = Popen  # type: ignore[misc]
+        return command
+    ours.close()
+    with theirs, Path(os.devnull).open("r+b") as null:
+        for number in range(3):
+            os.dup2(null.fileno(), number)  # nobody waits for the end of a pipe because this one has it
+        return serve(theirs)
+
+
+def _become(directory: str, environment: dict[str, str], session: bool, files: list[int]) -> None:
+    """Make this process look as if it had been started."""
     if session:
         os.setsid()
     np.random.seed()  # of its own; Python sees to `random`
@@ -186,11 +224,12 @@ def _become(
         new.reconfigure(write_through=through)
         setattr(sys, name, new)
         setattr(sys, f"__{name}__", new)
-    return command
 
 
 def run_as_python(command: list[str]) -> None:
-    """Run -m MODULE, -c CODE or a script, with its arguments, as the interpreter does."""
+    """Run -m MODULE, -c CODE or a script, also behind -P, with its arguments, as the interpreter does."""
+    if safe := command[0] == "-P":
+        command = command[1:]
     what, *rest = command
     if what in ("-m", "-c"):
         name, *arguments = rest
@@ -200,6 +239,8 @@ def run_as_python(command: list[str]) -> None:
         )
     else:
         sys.argv, sys.path[0] = command, str(Path(what).resolve().parent)
+    if safe:
+        del sys.path[0]
     if what == "-m":
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     elif what == "-c":

@@ -21,7 +21,12 @@ def page_files(examples: Sequence[tuple[int, WorkedExample]]) -> dict[str, bytes
 def page(examples: Sequence[tuple[int, WorkedExample]]) -> str:
     """Render numbered examples, with their pictures, as a whole HTML document."""
     return render(
-        "walkthrough.html", ("web/walkthrough.css",), examples=examples, formula=_formula, drawing=_drawing
+        "walkthrough.html",
+        ("web/walkthrough.css",),
+        "web/walkthrough.js",
+        examples=examples,
+        formula=_formula,
+        drawing=_drawing,
     )
 
 

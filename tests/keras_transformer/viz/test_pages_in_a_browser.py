@@ -118,6 +118,27 @@ def test_each_example_has_a_way_back_to_the_top_and_tables_as_wide_as_the_page(
     assert max(missing) <= 1
 
 
+def test_the_contents_stay_in_sight_beside_the_examples_and_are_folded_on_a_phone(
+    page: "Page", addresses: dict[str, str]
+) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(addresses["walkthrough"])
+    links, title = page.locator("nav a"), page.locator("section h2").nth(6)
+    links.nth(6).click()
+    expect(title).to_be_in_viewport()
+    expect(links.nth(6)).to_be_in_viewport()
+    expect(links.nth(6)).to_have_attribute("aria-current", "location")
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(links.first).to_be_hidden()
+    page.locator("nav summary").click()
+    links.nth(3).click()
+    expect(links.first).to_be_hidden()
+    expect(page.locator("section h2").nth(3)).to_be_in_viewport()
+    expect(page.locator("nav summary")).to_be_in_viewport()
+    name = links.nth(3).evaluate("link => link.lastChild.textContent")
+    expect(page.locator("nav summary")).to_contain_text(name)
+
+
 def test_pictures_of_weights_have_the_scale_of_the_theme_and_its_legend(
     page: "Page", addresses: dict[str, str]
 ) -> None:

@@ -1,6 +1,6 @@
 """The worked examples: inputs and words are written down, every result is computed by the layers.
 
-Keras is loaded for the first example, and showing an example computes no other.
+Keras is loaded when the first example is computed. Each example is computed alone, when it is shown.
 """
 
 from importlib import import_module
