@@ -6,7 +6,8 @@ B batch, P length of the longest prompt, L largest number of new tokens, V vocab
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
@@ -53,6 +54,27 @@ class GenerativeModel(TextModel):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.derived = Derived(self)
+
+    @classmethod
+    def from_pretrained(cls, path: str | Path) -> Self:
+        """Load a directory of Hugging Face transformers.
+
+        Args:
+            path: Directory with config.json, the weights as safetensors or pytorch_model.bin, and perhaps
+                tokenizer.json. Nothing in it is executed.
+
+        Returns:
+            The model, with its tokenizer if there is one.
+
+        Raises:
+            PretrainedError: With everything that is wrong with the directory, or not supported.
+        """
+        return cls._load(Path(path))
+
+    @classmethod
+    @abstractmethod
+    def _load(cls, path: Path) -> Self:
+        """Load a directory with the loader of the family, which is imported no earlier."""
 
     @abstractmethod
     def _begin(self, prompts: Tensor, lengths: Tensor, longest: Tensor) -> tuple[StepFunction, State, Tensor]:

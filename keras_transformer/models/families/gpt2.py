@@ -122,22 +122,10 @@ class GPT2(LanguageModel):
         self.untied_output = None if network.tied_output else self._table("output")
 
     @classmethod
-    def from_pretrained(cls, path: str | Path) -> Self:
-        """Load a directory of Hugging Face transformers.
-
-        Args:
-            path: Directory with config.json, the weights as safetensors or pytorch_model.bin, and perhaps
-                tokenizer.json. Nothing in it is executed.
-
-        Returns:
-            The model, with its tokenizer if there is one.
-
-        Raises:
-            PretrainedError: With everything that is wrong with the directory, or not supported.
-        """
+    def _load(cls, path: Path) -> Self:
         from keras_transformer.pretrained.families.gpt2 import load_gpt2  # noqa: PLC0415
 
-        return load_gpt2(cls, Path(path))
+        return load_gpt2(cls, path)
 
     def _check_lengths(self, prompts: Rows, new_tokens: int) -> None:
         most = self.network.max_length

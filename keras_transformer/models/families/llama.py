@@ -148,19 +148,7 @@ class Llama(LanguageModel):
         self.untied_output = None if network.tied_output else self._table("output")
 
     @classmethod
-    def from_pretrained(cls, path: str | Path) -> Self:
-        """Load a directory of Hugging Face transformers.
-
-        Args:
-            path: Directory with config.json, the weights as safetensors or pytorch_model.bin, and perhaps
-                tokenizer.json. Nothing in it is executed.
-
-        Returns:
-            The model, with its tokenizer if there is one.
-
-        Raises:
-            PretrainedError: With everything that is wrong with the directory, or not supported.
-        """
+    def _load(cls, path: Path) -> Self:
         from keras_transformer.pretrained.families.llama import load_llama  # noqa: PLC0415
 
-        return load_llama(cls, Path(path))
+        return load_llama(cls, path)

@@ -159,22 +159,10 @@ class T5(GenerativeModel):
             self.untied_output = table("output", network.width**-0.5)
 
     @classmethod
-    def from_pretrained(cls, path: str | Path) -> Self:
-        """Load a directory of Hugging Face transformers.
-
-        Args:
-            path: Directory with config.json, the weights as safetensors or pytorch_model.bin, and perhaps
-                tokenizer.json. Nothing in it is executed.
-
-        Returns:
-            The model, with its tokenizer if there is one.
-
-        Raises:
-            PretrainedError: With everything that is wrong with the directory, or not supported.
-        """
+    def _load(cls, path: Path) -> Self:
         from keras_transformer.pretrained.families.t5 import load_t5  # noqa: PLC0415
 
-        return load_t5(cls, Path(path))
+        return load_t5(cls, path)
 
     def build(self, inputs_shape: Any = None) -> None:
         """Create the weights; their shapes follow from the network alone."""
