@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
 
 from keras_transformer import __version__
-from keras_transformer.cli._interrupts import interruptible, print_no_lost_interrupt
 from keras_transformer.inference.answer import DecodingError
+from keras_transformer.interrupts import interruptible, print_no_lost_interrupt
 from keras_transformer.text.visible import visible
 
 PROGRAM = "keras-transformer"

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Self
 
 from keras_transformer.cli import CommandError
-from keras_transformer.cli._interrupts import raise_interrupt
+from keras_transformer.interrupts import raise_interrupt
 from keras_transformer.text.corpus import (
     GZIP_MAGIC,
     STANDARD_INPUT,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from keras_transformer.cli._interrupts import interruptible
+from keras_transformer.interrupts import interruptible
 
 
 def load(module: str) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
 from keras_transformer.cli import CommandError, _loading, at_least_one
-from keras_transformer.cli._interrupts import interruptible
+from keras_transformer.interrupts import interruptible
 
 if TYPE_CHECKING:
     from keras_transformer.models.network import Network

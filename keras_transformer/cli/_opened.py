@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from keras_transformer.cli import CommandError, failures
 from keras_transformer.cli._answers import Form, Translate, answers, scored_line
-from keras_transformer.cli._interrupts import interruptible
 from keras_transformer.cli._models import (
     is_model_file,
     is_run,
@@ -20,6 +19,7 @@ from keras_transformer.cli._models import (
     search_options,
 )
 from keras_transformer.inference.answer import Translation
+from keras_transformer.interrupts import interruptible
 from keras_transformer.text.division import TargetLanguageError, divided_for
 from keras_transformer.text.sentences import Lengths, Parts
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from keras_transformer.cli import CommandError, add_files, at_least_one, failures, report
-from keras_transformer.cli._interrupts import raise_interrupt
 from keras_transformer.cli._lines import read_lines
 from keras_transformer.cli._models import check_model, load_model, read_config
 from keras_transformer.files import check_writable
+from keras_transformer.interrupts import raise_interrupt
 from keras_transformer.text.visible import visible
 from keras_transformer.training.runs.model_card import UNKNOWN_LICENSE
 

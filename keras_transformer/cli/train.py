@@ -15,18 +15,14 @@ With --from they suit a trained model: a lower peak of the learning rate, a shor
 """
 
 import argparse
-import json
-import os
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_transformer.cli import CommandError, at_least_one, failures, main, report
+from keras_transformer.cli import CommandError, _train_workers, failures, report
 from keras_transformer.cli._loading import load
 from keras_transformer.text.visible import visible
 
@@ -85,38 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="go on from the best weights of another run, trained or imported, with its tokenizer",
     )
-    cluster = parser.add_argument_group(
-        "several workers", "without these options TF_CONFIG says them, if it is set, as launchers do"
-    )
-    cluster.add_argument(
-        "--cluster", metavar="HOST:PORT,...", help="train together with workers at these addresses"
-    )
-    cluster.add_argument(
-        "--rank", type=int, metavar="N", help="index of this worker in --cluster; 0 writes the run"
-    )
-    cluster.add_argument(
-        "--join-timeout",
-        type=at_least_one("workers wait at least 1 second for each other", 86_400),
-        default=300,
-        metavar="SECONDS",
-        help="how long the workers wait for each other at the start (300)",
-    )
-    cluster.add_argument(
-        "--engine", choices=["ray"], help="start the workers with Ray Train, and again when one fails"
-    )
-    cluster.add_argument(
-        "--workers",
-        type=at_least_one("an engine starts at least 1 worker", 10_000),
-        metavar="N",
-        help="number of workers that the engine starts",
-    )
-    cluster.add_argument(
-        "--max-failures",
-        type=at_least_one("the workers may fail at least 1 time", 1_000_000),
-        default=3,
-        metavar="N",
-        help="how often the engine begins again (3)",
-    )
+    _train_workers.configure(parser)
     corpus = parser.add_argument_group("corpus")
     corpus.add_argument(
         "--source", type=Path, nargs="+", metavar="F", help="source text, one sentence per line; may be .gz"
@@ -175,106 +140,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Prepare the run unless it is prepared, then train it."""
     from keras_transformer.training.cluster.workers import ClusterError
+    from keras_transformer.training.history import best
     from keras_transformer.training.runs.run_directory import Run, RunError
 
     directory = Run(arguments.run)
-    workers = _workers(arguments)
+    workers = _train_workers.workers_of(arguments)
     with failures(RunError):
         if arguments.resume:
             _refuse_options(arguments)
         about = None if arguments.resume else _about(arguments, arguments.workers or workers.size)
     if arguments.engine is not None:
-        _check_before_launch(directory, about, arguments)
-        _launch(directory, about, arguments)
+        _train_workers.check_before_launch(directory, about, arguments)
+        _train_workers.launch(directory, about, _given(arguments), arguments)
+        _print_result(directory, best(directory.read("history.json")) or {})
         return
     with failures(RunError, ClusterError), workers:
         workers.join(arguments.join_timeout)
         if workers.size > 1:
-            workers.agree(_facts(arguments))
+            workers.agree(_train_workers.facts(_given(arguments)))
         with _prepared(directory, about, arguments.steps) if workers.rank == 0 else nullcontext():
             workers.broadcast()  # the run is prepared
             if workers.size > 1:
-                _await_run(directory, workers)
+                _train_workers.await_run(directory, workers)
                 workers.agree(directory.digests())
             recipe = _recipe(directory)
             _train(directory, recipe, workers)
-
-
-def _workers(arguments: argparse.Namespace) -> "Workers":
-    """Return the workers that train together, of which this process is one."""
-    from keras_transformer.training.cluster.worker_addresses import workers_of
-
-    if (arguments.engine is None) != (arguments.workers is None):
-        arguments.usage_error("--engine and --workers go together: what starts the workers, and how many")
-    if arguments.engine is not None and (arguments.cluster is not None or arguments.rank is not None):
-        arguments.usage_error(f"--engine {arguments.engine} finds the addresses: leave out --cluster, --rank")
-    try:
-        return workers_of(arguments.cluster, arguments.rank, os.environ)
-    except ValueError as error:
-        arguments.usage_error(str(error))
-        raise
-
-
-def _check_before_launch(
-    directory: "Run", about: dict[str, Any] | None, arguments: argparse.Namespace
-) -> None:
-    """Refuse here what the workers would fail with, again at each attempt."""
-    from keras_transformer.training.data.corpus_options import Corpus
-    from keras_transformer.training.runs.run_directory import RunError
-
-    with failures(RunError):
-        if about is None:
-            directory.check_resumable()
-            return
-        directory.check_unprepared()
-    corpus = Corpus.from_run(about)
-    if corpus.is_piped:
-        arguments.usage_error("the workers cannot read standard input: name a file")
-    corpus.check_files()
-
-
-def _has_begun(run: Path, about: dict[str, Any]) -> bool:
-    """Return whether the run directory holds the run that is meant, and not an earlier one."""
-    from keras_transformer.training.runs.run_directory import Run, RunError
-
-    try:
-        written = Run(run).about()
-    except RunError:
-        return False
-    return all(written.get(name) == value for name, value in json.loads(json.dumps(about)).items())
-
-
-def _launch(directory: "Run", about: dict[str, Any] | None, arguments: argparse.Namespace) -> None:
-    """Let Ray start this command on each worker, and again when one of them fails."""
-    from keras_transformer.libraries import LibraryError, check_installed
-    from keras_transformer.training.cluster.ray_launcher import Launch, LaunchError, launch
-    from keras_transformer.training.history import best
-
-    with failures(LibraryError):
-        check_installed(["ray"], "--engine ray", "scale")
-    run = ["--run", str(directory.path)]
-    options = [word for name, value in _given(arguments).items() for word in (name, *value)]
-    resumed = [
-        "--resume",
-        *(["--steps", str(arguments.steps)] if arguments.resume and arguments.steps else []),
-    ]
-    with failures(LaunchError):
-        launch(
-            Launch(
-                _train_on_worker,
-                directory.path,
-                [*run, *options],
-                [*run, *resumed],
-                partial(_has_begun, directory.path, about or {}),
-                arguments.workers,
-                arguments.max_failures,
-            )
-        )
-    _print_result(directory, best(directory.read("history.json")) or {})
-
-
-def _train_on_worker(words: Sequence[str]) -> int:
-    return main(["train", *words])
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, list[str]]:
@@ -289,31 +179,6 @@ def _given(arguments: argparse.Namespace) -> dict[str, list[str]]:
         for name, value in values.items()
         if value is not None and value is not False
     }
-
-
-def _facts(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return what has to be the same on all workers before the run is prepared."""
-    from keras_transformer.files import digest
-    from keras_transformer.libraries import versions_of
-    from keras_transformer.training.runs.run_directory import MADE_WITH
-
-    source = digest(Path(__file__).parents[1], "*.py")
-    given = {name: " ".join(values) for name, values in _given(arguments).items()}
-    return {**versions_of(MADE_WITH), "source code of keras_transformer": source, **given}
-
-
-def _await_run(directory: "Run", workers: "Workers") -> None:
-    """Wait until this worker sees the run that worker 0 has prepared: a shared disk may show it later."""
-    from keras_transformer.training.cluster.workers import ClusterError
-
-    deadline = time.monotonic() + SHARED_SECONDS
-    while not (directory.path / "recipe.json").exists():
-        if time.monotonic() > deadline:
-            raise ClusterError(
-                f"{workers.name(0)} has prepared the run, and {workers.name(workers.rank)} has not seen it "
-                f"after {SHARED_SECONDS:g} s: put {directory.path} on a disk that all workers share."
-            )
-        time.sleep(0.1)
 
 
 @contextmanager
@@ -473,16 +338,12 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _refuse_options(arguments: argparse.Namespace) -> None:
-    """End the program with its usage for options that would change a resumed run."""
-    options = (*_corpus(arguments), *RECIPE_HELP, "separate")
-    values = {name: getattr(arguments, name) for name in options} | {"from": arguments.start}
-    values["steps"] = None  # of which a finished run can be given more
-    given = [name for name, value in values.items() if value is not None and value is not False]
-    if given:
+    """End the program with its usage for options that would change a resumed run; it may get more steps."""
+    if given := [name for name in _given(arguments) if name not in ("--resume", "--steps")]:
         arguments.usage_error(
             "--resume continues the run with its first options, except for --steps: leave out "
-            f"{', '.join('--' + name.replace('_', '-') for name in given)}. "
-            "For other options begin a new run in another --run, or continue from this one with --from."
+            f"{', '.join(given)}. For other options begin a new run in another --run, or continue from this "
+            "one with --from."
         )
 
 
@@ -535,5 +396,4 @@ def _copied_start(directory: "Run", about: dict[str, Any]) -> "StartingPoint | N
 
 
 OF_THE_MODEL = ("preset", "tokenizer", "vocabulary_size", "separate")  # which --from decides
-SHARED_SECONDS = 60.0  # from the preparation of a run until all workers see it
 LARGE = 10**9  # pairs: with so many, only options that are wrong for every corpus are refused

@@ -18,6 +18,7 @@ class Interrupt:
         self.came = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Handle the signal."""
         self.came = True
         raise KeyboardInterrupt
 
