@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         padding_mask,
         scaled_dot_product_attention,
     )
+    from keras_transformer.models.ensemble import TranslationEnsemble
     from keras_transformer.models.translation import TranslationModel
     from keras_transformer.text.sentences import Lengths
     from keras_transformer.text.subword_tokenizer import SubwordTokenizer
@@ -52,6 +53,7 @@ __all__ = [
     "TransformerDecoderBlock",
     "TransformerEncoder",
     "TransformerEncoderBlock",
+    "TranslationEnsemble",
     "TranslationModel",
     "causal_mask",
     "padding_mask",
@@ -63,6 +65,7 @@ _ELSEWHERE = {  # all others are layers
     "Lengths": "text.sentences",
     "SubwordTokenizer": "text.subword_tokenizer",
     "Tokenizer": "text.tokenizer",
+    "TranslationEnsemble": "models.ensemble",
     "TranslationModel": "models.translation",
     "text_batches": "training.data.text_batches",
 }

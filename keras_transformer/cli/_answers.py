@@ -13,8 +13,7 @@ from keras_transformer.inference.answer import Translation
 from keras_transformer.text.sentences import Parts
 
 if TYPE_CHECKING:
-    from keras_transformer.models.translate import Hypothesis
-    from keras_transformer.models.translation import TranslationModel
+    from keras_transformer.models.translate import Hypothesis, Model
 
 MAX_TOKENS = 2**16
 
@@ -45,7 +44,7 @@ def configure_answers(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def answers(model: "TranslationModel", arguments: argparse.Namespace) -> tuple[Translate, Form]:
+def answers(model: "Model", arguments: argparse.Namespace) -> tuple[Translate, Form]:
     """Return the function that translates parts of lines, and the one that formats a line."""
     from keras_transformer.models.translate import sentence_translator
 
@@ -81,9 +80,7 @@ def _scored(penalty: float, line: Parts, results: "list[list[Hypothesis]]") -> T
     return scored_line(_score(penalty, results), _best(line, results))
 
 
-def _object(
-    model: "TranslationModel", penalty: float, line: Parts, results: "list[list[Hypothesis]]"
-) -> Translation:
+def _object(model: "Model", penalty: float, line: Parts, results: "list[list[Hypothesis]]") -> Translation:
     parts = [
         {
             "source": text,
@@ -97,12 +94,12 @@ def _object(
     return best._replace(text=json.dumps(content, ensure_ascii=False))
 
 
-def _pieces(model: "TranslationModel", text: str) -> list[str]:
+def _pieces(model: "Model", text: str) -> list[str]:
     tokenizer = model.tokenizer
     return tokenizer.pieces_source(tokenizer.encode_source([text])[0]) if tokenizer else []
 
 
-def _answer(model: "TranslationModel", answer: "Hypothesis") -> dict[str, Any]:
+def _answer(model: "Model", answer: "Hypothesis") -> dict[str, Any]:
     tokenizer = model.tokenizer
     pieces = tokenizer.pieces_target(answer.tokens) if tokenizer else []
     return {

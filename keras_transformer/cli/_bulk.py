@@ -18,7 +18,7 @@ from keras_transformer.bulk.worker import Task
 from keras_transformer.cli import CommandError, at_least_one, failures, report
 from keras_transformer.cli._models import (
     DEFAULT_SEARCH,
-    check_model,
+    check_ensemble,
     is_model_file,
     is_run,
     is_version,
@@ -37,6 +37,7 @@ MAX_WORKERS = 4096
 DEPENDENT = ("output", "workers", "column")
 SEARCH: dict[str, Any] = {  # options that decide a translation, and their defaults
     **DEFAULT_SEARCH,
+    "others": [],  # of an ensemble
     "max_tokens": None,
     "target_language": None,
     "scores": False,
@@ -98,7 +99,8 @@ def translate_files(arguments: argparse.Namespace) -> None:
 
 def _task(arguments: argparse.Namespace) -> Task:
     search = argparse.Namespace(
-        model=arguments.model.absolute(), **{name: getattr(arguments, name) for name in SEARCH}
+        **{name: getattr(arguments, name) for name in SEARCH}
+        | {"model": arguments.model.absolute(), "others": [path.absolute() for path in arguments.others]}
     )
     answers = Answers.SCORED if arguments.scores else Answers.JSON if arguments.json else Answers.TEXT
     return Task(partial(open_in_worker, search), arguments.column, answers)
@@ -114,12 +116,12 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
     if looks_exported(path):
         refuse_what_only_a_run_can(arguments, "an exported version", "it")
         open_exported(path)
-        file = path / MANIFEST
+        files = [path / MANIFEST]
     else:
-        check_model(path)
-        file = model_file(path)
-    search = {name.replace("_", " "): getattr(arguments, name) for name in SEARCH}
-    return {"model": hashlib.sha256(file.read_bytes()).hexdigest(), **search}
+        check_ensemble([path, *arguments.others])
+        files = [model_file(model) for model in (path, *arguments.others)]
+    search = {name.replace("_", " "): getattr(arguments, name) for name in SEARCH if name != "others"}
+    return {"model": "+".join(hashlib.sha256(file.read_bytes()).hexdigest() for file in files), **search}
 
 
 def open_in_worker(search: argparse.Namespace) -> Translate:

@@ -2,17 +2,18 @@
 
 import argparse
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
-from keras_transformer.cli import CommandError, _loading, at_least_one
+from keras_transformer.cli import CommandError, _loading, at_least_one, failures
 from keras_transformer.interrupts import interruptible
 
 if TYPE_CHECKING:
+    from keras_transformer.models.ensemble import TranslationEnsemble
     from keras_transformer.models.network import Network
     from keras_transformer.models.translation import TranslationModel
 
@@ -84,6 +85,34 @@ def load_model(path: Path) -> "TranslationModel":
         raise _damaged(model_file(path), error) from error
 
 
+def load_ensemble(paths: Sequence[Path]) -> "TranslationModel | TranslationEnsemble":
+    """Load the model of a run directory or .keras file, or the ensemble of several.
+
+    Raises:
+        CommandError: If a model cannot be loaded, or they make no ensemble.
+    """
+    check_ensemble(paths)
+    models = [load_model(path) for path in paths]
+    if len(models) == 1:
+        return models[0]
+    with failures(ValueError):
+        return _loading.load("keras_transformer.models.ensemble").TranslationEnsemble(
+            models, [str(path) for path in paths]
+        )
+
+
+def check_ensemble(paths: Sequence[Path]) -> None:
+    """Raise CommandError if the models of these paths make no ensemble, before Keras is loaded for them."""
+    from keras_transformer.text.one_vocabulary import check_one_vocabulary
+    from keras_transformer.training.runs.starting_point import StartingPoint
+
+    for path in paths:
+        check_model(path)
+    if len(paths) > 1:
+        with failures(ValueError):
+            check_one_vocabulary({str(path): StartingPoint.of(path).tokenizer for path in paths})
+
+
 def model_file(path: Path) -> Path:
     """Return the .keras file of a run directory, or the file itself."""
     return path / "model.keras" if path.is_dir() else path
@@ -92,6 +121,18 @@ def model_file(path: Path) -> Path:
 def _damaged(file: Path, error: Exception) -> CommandError:
     return CommandError(
         f"{file} is damaged ({error.args[0]}): restore it from an intact copy, or train it again."
+    )
+
+
+def configure_others(parser: argparse.ArgumentParser) -> None:
+    """Add the further models of an ensemble, after MODEL."""
+    parser.add_argument(
+        "others",
+        type=Path,
+        nargs="*",
+        metavar="RUN",
+        help="more runs or .keras files with the vocabulary of MODEL, a run too: an ensemble, which averages "
+        "their probabilities",
     )
 
 

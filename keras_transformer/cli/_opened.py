@@ -15,6 +15,7 @@ from keras_transformer.cli._models import (
     is_model_file,
     is_run,
     is_version,
+    load_ensemble,
     refuse_if_another_is_near,
     search_options,
 )
@@ -107,10 +108,8 @@ def open_exported(path: Path) -> "Version":
 
 
 def _trained(arguments: argparse.Namespace) -> Opened:
-    """Open a run directory or a .keras file."""
-    from keras_transformer.cli._models import load_model
-
-    model = load_model(arguments.model)
+    """Open a run directory or a .keras file, or the ensemble of several."""
+    model = load_ensemble([arguments.model, *arguments.others])
     if model.tokenizer is None:
         raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
     return Opened.of(model.tokenizer, model.lengths, *answers(model, arguments), arguments.target_language)
@@ -151,7 +150,7 @@ def open_translator(version: "Version", arguments: argparse.Namespace) -> "tuple
 
 
 def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str) -> None:
-    """End the program with the usage for search options that an exported version does not have.
+    """End the program with the usage for options, and models of an ensemble, that only a run can have.
 
     Args:
         arguments: Arguments of the command.
@@ -163,6 +162,7 @@ def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str
         for name, default in ONLY_A_RUN.items()
         if getattr(arguments, name) != default
     ]
+    given += map(str, arguments.others)
     if given:
         arguments.usage_error(
             f"{arguments.model} is {kind}: leave out {', '.join(given)}, or name the run that {it} was "

@@ -6,6 +6,7 @@ examples:
   keras-transformer evaluate build/run --source test.en --reference test.de
   keras-transformer evaluate build/run --source test.en --reference test.de --compare build/other
   keras-transformer evaluate build/run --source test.en --reference test.de --worst worst.html
+  keras-transformer evaluate build/one build/two --source test.en --reference test.de
   keras-transformer evaluate --translations mine.de --reference test.de --compare theirs.de
 """
 
@@ -21,10 +22,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from keras_transformer.cli import CommandError, add_files, failures
 from keras_transformer.cli._models import (
     DEFAULT_SEARCH,
-    check_model,
+    check_ensemble,
+    configure_others,
     configure_search,
     is_version,
-    load_model,
+    load_ensemble,
     search_options,
 )
 from keras_transformer.cli._opened import open_exported, open_translator
@@ -49,6 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="a run directory, a .keras file or an exported version",
     )
+    configure_others(parser)
     add_files(scored, {"--translations": "translations to score, a line for each line of the reference"})
     source = "text that MODEL translates, a sentence a line; may be .gz, - is standard input"
     add_files(parser, {"--source": source})
@@ -70,34 +73,38 @@ def run(arguments: argparse.Namespace) -> None:
     """Read, translate, score and print, after all checks that need no model."""
     from keras_transformer.text.corpus import CorpusError
 
-    systems = [(arguments.model or arguments.translations, arguments.model is not None)]
+    systems = [([arguments.model or arguments.translations, *arguments.others], arguments.model is not None)]
     if arguments.compare:
         systems.append(
-            (arguments.compare, arguments.compare.is_dir() or arguments.compare.suffix == ".keras")
+            ([arguments.compare], arguments.compare.is_dir() or arguments.compare.suffix == ".keras")
         )
-    texts = [path for path, is_model in systems if not is_model]
-    _check(arguments, texts, [path for path, is_model in systems if is_model])
+    texts = [path for paths, is_model in systems if not is_model for path in paths]
+    _check(arguments, texts, [paths for paths, is_model in systems if is_model])
     with failures(CorpusError):
         columns, references = _read(
             [*([arguments.source] if arguments.source else []), *texts], arguments.reference
         )
     sources = columns.pop(0) if arguments.source else None
-    models = [_opened(path, arguments) if is_model else None for path, is_model in systems]
+    models = [_opened(paths, arguments) if is_model else None for paths, is_model in systems]
     with failures(ValueError):
         _check_language(arguments.target_language, models)
         outputs = [
-            _Output(str(path), columns.pop(0), None)
+            _Output(_name(paths), columns.pop(0), None)
             if model is None or sources is None
-            else _translate(model, sources, arguments, str(path))
-            for model, (path, _) in zip(models, systems, strict=True)
+            else _translate(model, sources, arguments, _name(paths))
+            for model, (paths, _) in zip(models, systems, strict=True)
         ]
         arguments.tokenize = arguments.tokenize or _tokenization(models, arguments.target_language)
         _evaluate(arguments, sources, references, outputs)
 
 
-def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path]) -> None:
+def _name(paths: list[Path]) -> str:
+    return " + ".join(map(str, paths))
+
+
+def _check(arguments: argparse.Namespace, texts: list[Path], models: list[list[Path]]) -> None:
     if models and not arguments.source:
-        arguments.usage_error(f"--source is needed: it is what {models[0]} translates")
+        arguments.usage_error(f"--source is needed: it is what {_name(models[0])} translates")
     if not models and (search_options(arguments) != DEFAULT_SEARCH or arguments.target_language):
         arguments.usage_error(
             "--beam, --length-penalty, --no-loop-guard and --target-language are options of a MODEL, and "
@@ -111,9 +118,9 @@ def _check(arguments: argparse.Namespace, texts: list[Path], models: list[Path])
     for path in others:
         if path.exists() and arguments.reference.exists() and path.samefile(arguments.reference):
             arguments.usage_error(f"{path} is given both as the reference and as text to compare with it")
-    for model in models:
-        if not is_version(model):
-            check_model(model)
+    for paths in models:
+        if len(paths) > 1 or not is_version(paths[0]):
+            check_ensemble(paths)
     if arguments.worst:
         _check_page(arguments.worst, [*others, arguments.reference])
 
@@ -155,14 +162,14 @@ class _System(NamedTuple):
     tokenizer: "Tokenizer | None"
 
 
-def _opened(path: Path, arguments: argparse.Namespace) -> _System:
-    """Open a run directory, a .keras file or an exported version."""
-    if not is_version(path):
+def _opened(paths: list[Path], arguments: argparse.Namespace) -> _System:
+    """Open a run directory or a .keras file, an ensemble of them, or an exported version."""
+    if not is_version(paths[0]):
         from keras_transformer.models.translate import translate
 
-        model = load_model(path)
+        model = load_ensemble(paths)
         return _System(partial(translate, model, **search_options(arguments)), model.tokenizer)
-    version = open_exported(path)
+    version = open_exported(paths[0])
     translator, _ = open_translator(version, arguments)
     return _System(translator.translate_divided, version.tokenizer)
 

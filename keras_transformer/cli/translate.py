@@ -4,6 +4,7 @@ examples:
   echo "Je suis étudiant." | keras-transformer translate build/demo/run
   keras-transformer translate build/demo/run --input letters.txt > letters.en
   keras-transformer translate build/demo/run --input letters.txt --beam 5 --scores
+  keras-transformer translate build/one build/two --input letters.txt
   keras-transformer translate build/demo/models/fr-en/1 --input letters.txt
   keras-transformer translate grpc://127.0.0.1:50051 --input letters.txt
   keras-transformer translate build/demo/models/fr-en/1 --engine processes --input 'in/*.gz' --output out
@@ -23,6 +24,7 @@ from keras_transformer.cli import report
 from keras_transformer.cli._answers import Form, Translate, configure_answers
 from keras_transformer.cli._bulk import configure_bulk, refuse_bulk_options, translate_files
 from keras_transformer.cli._lines import LineReader, interrupt_held_back, write_line
+from keras_transformer.cli._models import configure_others
 from keras_transformer.cli._opened import Opened, opened
 from keras_transformer.cli._remote import (
     Address,
@@ -49,6 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a run directory, a .keras file, an exported version, or a server: grpc://HOST:PORT, or with "
         "TLS grpcs://HOST:PORT, followed by /NAME or /NAME/VERSION where it has several models",
     )
+    configure_others(parser)
     parser.add_argument(
         "--input",
         type=Path,

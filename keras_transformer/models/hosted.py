@@ -23,7 +23,8 @@ from keras_transformer.graphs.precision import Float32, Products
 from keras_transformer.graphs.transformer import candidates, decoder, encoder
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.backends.session import open_session
-from keras_transformer.inference.hosted_decoder import Decoder
+from keras_transformer.inference.hosted_decoder import Decoder, MakeBackend
+from keras_transformer.models.network import Network
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.models.weights import network_weights, unlike_network
 
@@ -47,17 +48,17 @@ class HostedModel:
 
     def decoder(self, search: Search, max_length: int) -> Decoder:
         """Return a decoder of rows with the current weights."""
+        return decoder_of(self.backends(search.start_id), self.model.network, search.end_id, max_length)
+
+    def backends(self, start_id: int) -> MakeBackend:
+        """Return the function that creates a worker's backend, with the current weights."""
         encode, decode, choose = self._sessions_of(encoder, decoder, _candidates)
-        make_backend = partial(OnnxBackend, encode, decode, choose, search.start_id)
-        network = self.model.network
-        return Decoder(
-            make_backend,
-            search.end_id,
-            max_length,
-            usable_cores(),
-            limit=network.answer_limit,
-            longest=network.max_length,
-        )
+        return partial(OnnxBackend, encode, decode, choose, start_id)
+
+    def candidates(self) -> Any:
+        """Return the session of the graph of candidates, which has no weights."""
+        (session,) = self._sessions_of(_candidates)
+        return session
 
     def _sessions_of(self, *graphs: Any) -> list[Any]:
         """Return sessions of these graphs with the current weights."""
@@ -71,6 +72,18 @@ class HostedModel:
                     self._sessions[make] = open_session(bytes(make(network_weights(self.model), Float32())))
                 self.graphs_made += 1
         return [self._sessions[make] for make in graphs]
+
+
+def decoder_of(make_backend: MakeBackend, network: Network, end_id: int, max_length: int) -> Decoder:
+    """Return a decoder of rows on all cores, with the limits of a network."""
+    return Decoder(
+        make_backend,
+        end_id,
+        max_length,
+        usable_cores(),
+        limit=network.answer_limit,
+        longest=network.max_length,
+    )
 
 
 def _candidates(network: NetworkWeights, products: Products) -> Graph:

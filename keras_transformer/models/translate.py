@@ -12,11 +12,14 @@ from keras_transformer.inference.alignment import aligned
 from keras_transformer.inference.answer import Answer, Translation
 from keras_transformer.inference.hosted_decoder import Rows
 from keras_transformer.inference.loop_guard import LoopGuard
+from keras_transformer.models.ensemble import TranslationEnsemble
 from keras_transformer.models.hosted import HostedModel, refusal
 from keras_transformer.models.inputs import check_search, texts_of
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.division import divided_for
 from keras_transformer.text.tokenizer import Tokenizer
+
+Model = TranslationModel | TranslationEnsemble
 
 
 class Hypothesis(NamedTuple):
@@ -41,7 +44,7 @@ class Hypothesis(NamedTuple):
 
 
 def translate(
-    model: TranslationModel,
+    model: Model,
     texts: Sequence[str],
     beam: int = 1,
     length_penalty: float = 1.0,
@@ -57,7 +60,7 @@ def translate(
 
 
 def translate_sentences(
-    model: TranslationModel,
+    model: Model,
     sentences: Sequence[str],
     beam: int = 1,
     length_penalty: float = 1.0,
@@ -69,7 +72,7 @@ def translate_sentences(
 
 
 def sentence_translator(
-    model: TranslationModel, beam: int = 1, length_penalty: float = 1.0, loop_guard: bool = True
+    model: Model, beam: int = 1, length_penalty: float = 1.0, loop_guard: bool = True
 ) -> Callable[[list[str]], list[Translation]]:
     """Return a function that translates undivided sentences with the current weights of the model."""
     tokenizer, max_tokens = _tokenizer(model), model.network.max_length
@@ -86,7 +89,7 @@ def sentence_translator(
 
 
 def hypotheses(
-    model: TranslationModel,
+    model: Model,
     texts: Sequence[str],
     beam: int = 1,
     length_penalty: float = 1.0,
@@ -131,9 +134,10 @@ def hypotheses(
             raise ValueError(f"a prefix for each text is needed; got {len(prefixes)} for {len(texts)} texts.")
         begins = [tokenizer.encode_prefix(prefix, model.network.forbidden) for prefix in prefixes]
     found = prepared_search(model, search, max_tokens, loop_guard)(rows, prefixes=begins)
-    found = _scored(model, rows, found, search)
+    first = model.models[0] if isinstance(model, TranslationEnsemble) else model
+    found = _scored(first, rows, found, search)
     pairs = [(row, answer.ids) for row, answers in zip(rows, found, strict=True) for answer in answers]
-    cross = model.derived.get(Scorer).cross_attention(pairs, tokenizer.bos_id) if alignment else []
+    cross = first.derived.get(Scorer).cross_attention(pairs, tokenizer.bos_id) if alignment else []
     alignments = map(aligned, cross)
 
     def hypothesis(answer: Answer) -> Hypothesis:
@@ -149,14 +153,14 @@ def hypotheses(
     return [[hypothesis(answer) for answer in answers] for answers in found]
 
 
-def translate_ids(model: TranslationModel, rows: Rows, start_id: int, end_id: int) -> list[list[int]]:
+def translate_ids(model: Model, rows: Rows, start_id: int, end_id: int) -> list[list[int]]:
     """Translate rows of source ids greedily into target ids, without start and end ids."""
     found = search_ids(model, rows, Search(start_id, end_id))
     return [_without_end(answers[0].ids, end_id) if answers else [] for answers in found]
 
 
 def search_ids(
-    model: TranslationModel,
+    model: Model,
     rows: Rows,
     search: Search,
     max_tokens: int | None = None,
@@ -170,7 +174,7 @@ def search_ids(
 
 
 def prepared_search(
-    model: TranslationModel, search: Search, max_tokens: int | None = None, loop_guard: bool = False
+    model: Model, search: Search, max_tokens: int | None = None, loop_guard: bool = False
 ) -> Callable[..., list[list[Answer]]]:
     """Return a function of rows and `prefixes` that searches as `search_ids` does.
 
@@ -180,26 +184,36 @@ def prepared_search(
     """
     check_search(search.beam, search.length_penalty, max_tokens)
     max_length = min(max_tokens or model.network.max_length, model.network.max_length)
-    if refusal(model) is None:
+    if isinstance(model, TranslationEnsemble):
+        decoder = model.decoder(search, max_length)
+    elif refusal(model) is None:
         decoder = model.derived.get(HostedModel).decoder(search, max_length)
-        return partial(
-            decoder.search, beam=search.beam, length_penalty=search.length_penalty, loop_guard=loop_guard
+    else:
+        return partial(_search_layers, model, search, max_length, loop_guard)
+    return partial(
+        decoder.search, beam=search.beam, length_penalty=search.length_penalty, loop_guard=loop_guard
+    )
+
+
+def _search_layers(
+    model: TranslationModel,
+    search: Search,
+    max_length: int,
+    loop_guard: bool,
+    rows: Rows,
+    prefixes: Rows | None = None,
+) -> list[list[Answer]]:
+    traced = search_traced(model, rows, search, max_length, prefixes)
+    found = [[Answer(ids, math.nan) for ids in answers] for answers in traced]
+    if not loop_guard:
+        return found
+    limit, longest = model.network.answer_limit, model.network.max_length
+    return [
+        LoopGuard.of(row, min(limit(len(row)), longest), begin).checked(
+            answers, search.end_id, search.length_penalty
         )
-
-    def search_layers(rows: Rows, prefixes: Rows | None = None) -> list[list[Answer]]:
-        traced = search_traced(model, rows, search, max_length, prefixes)
-        found = [[Answer(ids, math.nan) for ids in answers] for answers in traced]
-        if not loop_guard:
-            return found
-        limit, longest = model.network.answer_limit, model.network.max_length
-        return [
-            LoopGuard.of(row, min(limit(len(row)), longest), begin).checked(
-                answers, search.end_id, search.length_penalty
-            )
-            for row, answers, begin in zip(rows, found, prefixes or [()] * len(rows), strict=True)
-        ]
-
-    return search_layers
+        for row, answers, begin in zip(rows, found, prefixes or [()] * len(rows), strict=True)
+    ]
 
 
 def _scored(
@@ -224,7 +238,7 @@ def _scored(
     return [[scored(answer) for answer in answers] for answers in found]
 
 
-def _tokenizer(model: TranslationModel) -> Tokenizer:
+def _tokenizer(model: Model) -> Tokenizer:
     if model.tokenizer is None:
         raise ValueError("this model has no tokenizer: create it with tokenizer=... to translate text.")
     return model.tokenizer
