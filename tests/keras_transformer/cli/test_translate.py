@@ -302,7 +302,7 @@ def test_the_largest_length_penalty_gives_a_score(
     assert score <= 0
 
 
-@pytest.mark.parametrize("arguments", [[], ["run", "--inputt", "x"], ["run", "more"]])
+@pytest.mark.parametrize("arguments", [[], ["run", "--inputt", "x"]])
 def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["translate", *arguments])
