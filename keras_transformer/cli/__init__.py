@@ -23,6 +23,7 @@ from keras_transformer.text.visible import visible
 PROGRAM = "keras-transformer"
 VERBS = {
     "train": "train a translation model from parallel text, or from the phrasebook",
+    "distill": "train a small student on the translations of its teachers",
     "import": "make a run of a MarianMT (OPUS-MT) directory",
     "translate": "translate text, line by line",
     "evaluate": "score a model, or two, with BLEU, chrF and TER",

@@ -85,19 +85,31 @@ def translate_files(arguments: argparse.Namespace) -> None:
         arguments.usage_error("--engine translates files into a directory: give --input and --output")
     with failures(BulkError), failures(CorpusError, LibraryError, end="."):
         inputs = matching(str(arguments.input), arguments.output)
-        job = Job(inputs, arguments.output, _task(arguments), _settings(arguments))
-        check_libraries(job, arguments.engine)
-        check_writable(arguments.output / "file")
-        workers = arguments.workers or usable_cores()
-        report(f"Translating {_counted(len(inputs), 'file')} with {_counted(workers, 'worker')} ...")
-        done = translate_corpus(job, arguments.engine, workers, lambda path: report(f"wrote {path}"))
+        job = Job(inputs, arguments.output, task_of(arguments), settings_of(arguments))
+        run_job(job, arguments.engine, arguments.workers)
+
+
+def run_job(job: Job, engine: str, workers: int | None) -> None:
+    """Translate the files of a job that are not finished, and report what was done.
+
+    Raises:
+        BulkError: The output belongs to another job, or a shard cannot be translated.
+        CorpusError: A file cannot be read.
+        LibraryError: A library that the engine needs is not installed.
+    """
+    check_libraries(job, engine)
+    check_writable(job.output / "file")
+    workers = workers or usable_cores()
+    report(f"Translating {_counted(len(job.inputs), 'file')} with {_counted(workers, 'worker')} ...")
+    done = translate_corpus(job, engine, workers, lambda path: report(f"wrote {path}"))
     earlier = f"{done.earlier:,} lines were there; " if done.earlier else ""
     memory = f"; a worker took up to {done.memory / 2**20:,.0f} MiB" if done.memory else ""
-    nothing = f"{arguments.output} is complete: nothing was left to translate"
+    nothing = f"{job.output} is complete: nothing was left to translate"
     report(f"{earlier}{done.rate()}{memory}" if done.lines else nothing)
 
 
-def _task(arguments: argparse.Namespace) -> Task:
+def task_of(arguments: argparse.Namespace) -> Task:
+    """Return what every worker has to know."""
     search = argparse.Namespace(
         **{name: getattr(arguments, name) for name in SEARCH}
         | {"model": arguments.model.absolute(), "others": [path.absolute() for path in arguments.others]}
@@ -106,7 +118,7 @@ def _task(arguments: argparse.Namespace) -> Task:
     return Task(partial(open_in_worker, search), arguments.column, answers)
 
 
-def _settings(arguments: argparse.Namespace) -> dict[str, object]:
+def settings_of(arguments: argparse.Namespace) -> dict[str, object]:
     """Return what decides the translations, after a look at the model that loads no library."""
     from export.artifact.layout import MANIFEST
     from export.artifact.manifest import looks_exported

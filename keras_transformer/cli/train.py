@@ -16,7 +16,7 @@ With --from they suit a trained model: a lower peak of the learning rate, a shor
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 from pathlib import Path
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FOLLOWS = "follows the size of the corpus"
 RECIPE_HELP = {
-    "preset": "size of the network: tiny, small, base or student (tiny)",
+    "preset": "size of the network: tiny, small, base or student ({preset})",
     "dropout": f"share of activations dropped in training ({FOLLOWS}: 0.1 to 0.3)",
     "attention_dropout": "share of attention weights dropped in training (0)",
     "inner_dropout": "share of the feed-forward network's inner activations dropped in training (0)",
@@ -63,9 +63,7 @@ RECIPE_HELP = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb, with an option for each field of the recipe."""
-    from keras_transformer.training.recipe import Recipe
-
+    """Add the options of the verb."""
     parser.add_argument(
         "--run", type=Path, required=True, metavar="DIR", help="run directory: what the training writes"
     )
@@ -82,6 +80,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="go on from the best weights of another run, trained or imported, with its tokenizer",
     )
     _train_workers.configure(parser)
+    configure_corpus(parser, "that of --from")
+    configure_recipe(parser, "tiny")
+
+
+def configure_corpus(parser: argparse.ArgumentParser, languages: str) -> None:
+    """Add the options of the corpus; `languages` says what the languages are by default."""
     corpus = parser.add_argument_group("corpus")
     corpus.add_argument(
         "--source", type=Path, nargs="+", metavar="F", help="source text, one sentence per line; may be .gz"
@@ -98,10 +102,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     corpus.add_argument("--phrasebook", metavar="L-L", help="train from the embedded corpus: fr-en or en-fr")
     corpus.add_argument(
-        "--source-lang", metavar="L", help="language of the source, for example fr (that of --from)"
+        "--source-lang", metavar="L", help=f"language of the source, for example fr ({languages})"
     )
     corpus.add_argument(
-        "--target-lang", metavar="L", help="language of the target, for example en (that of --from)"
+        "--target-lang", metavar="L", help=f"language of the target, for example en ({languages})"
     )
     corpus.add_argument(
         "--valid-source",
@@ -120,6 +124,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--max-ratio", type=float, metavar="X", help="drop pairs whose lengths differ by a larger factor (4)"
     )
     corpus.add_argument("--keep-duplicates", action="store_true", help="keep repeated pairs")
+
+
+def configure_recipe(parser: argparse.ArgumentParser, preset: str) -> None:
+    """Add an option for each field of the recipe; `preset` is the default one."""
+    from keras_transformer.training.recipe import Recipe
+
     recipe = parser.add_argument_group(
         "recipe", "defaults are in brackets; the phrasebook has a recipe of its own"
     )
@@ -130,7 +140,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 f"--{field.name.replace('_', '-')}",
                 type=kind,
                 metavar="X" if kind is not str else "NAME",
-                help=RECIPE_HELP[field.name],
+                help=RECIPE_HELP[field.name].format(preset=preset),
             )
     recipe.add_argument(
         "--separate", action="store_true", help="learn a vocabulary for each side instead of one for both"
@@ -148,7 +158,7 @@ def run(arguments: argparse.Namespace) -> None:
     with failures(RunError):
         if arguments.resume:
             _refuse_options(arguments)
-        about = None if arguments.resume else _about(arguments, arguments.workers or workers.size)
+        about = None if arguments.resume else request_of(arguments, arguments.workers or workers.size)
     if arguments.engine is not None:
         _train_workers.check_before_launch(directory, about, arguments)
         _train_workers.launch(directory, about, _given(arguments), arguments)
@@ -169,9 +179,14 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _given(arguments: argparse.Namespace) -> dict[str, list[str]]:
     """Return the options that decide what is trained, with their values."""
-    options = ("resume", "start", *_corpus(arguments), *RECIPE_HELP, "separate")
-    values = {name: getattr(arguments, name) for name in options}
-    values["from"] = values.pop("start")
+    names = ("resume", *corpus_options(arguments), *RECIPE_HELP, "separate")
+    start = {} if arguments.start is None else {"--from": [str(arguments.start)]}
+    return {**given(arguments, names), **start}
+
+
+def given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, list[str]]:
+    """Return those of the options that are given, as they are written, with their values."""
+    values = {name: getattr(arguments, name) for name in names}
     return {
         "--" + name.replace("_", "-"): [str(item) for item in value]
         if isinstance(value, list)
@@ -244,14 +259,14 @@ def _print_result(directory: Any, best: Any) -> None:
     print(visible(f"{done}\ncurves:     {directory.curves}\n{next_step}"))
 
 
-def _about(arguments: argparse.Namespace, workers: int) -> dict[str, Any]:
+def request_of(arguments: argparse.Namespace, workers: int) -> dict[str, Any]:
     """Return the options as run.json stores them, or report every problem of the command line."""
     from keras_transformer.training.data.corpus_options import Corpus
     from keras_transformer.training.recipe import Recipe
     from keras_transformer.training.runs.starting_point import existing_tokenizer, of_tokenizer, origin
 
     problems, about = [], {}
-    corpus, overrides, start = _corpus(arguments), _overrides(arguments), _start(arguments)
+    corpus, overrides, start = corpus_options(arguments), _overrides(arguments), _start(arguments)
     network = None
     if start is not None:
         network, languages = start.network, start.tokenizer
@@ -320,7 +335,8 @@ def _start(arguments: argparse.Namespace) -> "StartingPoint | None":
         return StartingPoint.of(arguments.start)
 
 
-def _corpus(arguments: argparse.Namespace) -> dict[str, Any]:
+def corpus_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the corpus, as `Corpus` takes them."""
     from keras_transformer.training.data.corpus_options import Corpus
 
     given = {field.name: getattr(arguments, field.name) for field in fields(Corpus)}
@@ -339,10 +355,10 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _refuse_options(arguments: argparse.Namespace) -> None:
     """End the program with its usage for options that would change a resumed run; it may get more steps."""
-    if given := [name for name in _given(arguments) if name not in ("--resume", "--steps")]:
+    if changed := [name for name in _given(arguments) if name not in ("--resume", "--steps")]:
         arguments.usage_error(
             "--resume continues the run with its first options, except for --steps: leave out "
-            f"{', '.join(given)}. For other options begin a new run in another --run, or continue from this "
+            f"{', '.join(changed)}. For other options begin a new run in another --run, or continue from this "
             "one with --from."
         )
 

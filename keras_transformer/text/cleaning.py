@@ -118,7 +118,7 @@ def clean(pairs: Iterable[Pair], rules: CleaningRules, report: CleaningReport) -
         report.read += 1
         pair = Pair(regular(source), regular(target))
         reason = _reason(pair, rules)
-        if reason is None and rules.drop_duplicates and not _is_new(pair, seen):
+        if reason is None and rules.drop_duplicates and not is_new(pair, seen):
             reason = "duplicate"
         if reason is None:
             report.kept += 1
@@ -158,8 +158,9 @@ def _is_untranslated(text: str, copy_characters: int) -> bool:
     return len(text) > copy_characters and any(map(str.isalpha, text))
 
 
-def _is_new(pair: Pair, seen: set[bytes]) -> bool:
-    digest = blake2b("\0".join(pair).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+def is_new(texts: Iterable[str], seen: set[bytes]) -> bool:
+    """Return whether these texts are not among those whose digests are in `seen`, and add theirs."""
+    digest = blake2b("\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     if digest in seen:
         return False
     seen.add(digest)

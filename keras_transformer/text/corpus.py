@@ -93,6 +93,22 @@ def read_pairs(paths: Sequence[Path], source_lang: str, target_lang: str) -> Ite
     return chain.from_iterable(reader(path, source_lang, target_lang) for path, reader in readers)
 
 
+def read_text(paths: Sequence[Path]) -> Iterator[str]:
+    """Read the lines of text files, one after the other, without their ends.
+
+    Args:
+        paths: The files, plain or gzipped.
+
+    Returns:
+        The lines, which are read lazily.
+
+    Raises:
+        CorpusError: If a file is missing, empty, damaged or not UTF-8.
+    """
+    _check_files(paths)
+    return (text for path in paths for _, text in _lines(path))
+
+
 def _check_files(paths: Sequence[Path]) -> None:
     if not paths:
         raise CorpusError("no corpus file was given: give at least one")

@@ -88,11 +88,7 @@ def prepare(
         notify(f"{before.found:,} pairs are not trained on: their sources are held out by the other run")
     validation = list(held_out.pairs.values()) if own is None else own
     count = spooled - held_out.times.total()
-    if not validation or not count:
-        raise CorpusError(
-            f"of {report.kept} pairs {count} are left to train on and {len(validation)} to validate on: "
-            "both are needed. Give more pairs, or files of your own with --valid-source and --valid-target."
-        )
+    check_divided(report.kept, count, len(validation))
     run.write_pairs(VALID, validation)
     network = None if start is None else start.network
     recipe = Recipe.for_corpus(count, defaults, network, **overrides)
@@ -118,6 +114,15 @@ def prepare(
     notify(f"{tokenizer.target_size:,} pieces, {int(store.lengths()[:, 1].sum()) // times:,} target tokens")
     run.write("recipe.json", recipe.as_dict())
     return recipe
+
+
+def check_divided(kept: int, training: int, validation: int) -> None:
+    """Raise CorpusError if none of the pairs are left to train on, or none to validate on."""
+    if not validation or not training:
+        raise CorpusError(
+            f"of {kept} pairs {training} are left to train on and {validation} to validate on: "
+            "both are needed. Give more pairs, or files of your own with --valid-source and --valid-target."
+        )
 
 
 def _check_checkpoints(run: Run, tokenizer: Tokenizer) -> None:

@@ -11,6 +11,10 @@ curves.png      the same as a picture
 tensorboard/    the same for TensorBoard
 model.keras     the best model so far: float32, tokenizer inside
 
+The run of a student also has:
+
+distilled/      the translations of its teachers, and what else it learns from
+
 A run that starts from another one also has:
 
 initial.keras        the model that it starts from
@@ -32,7 +36,8 @@ from keras_transformer.training.data.corpus_options import CORPUS_FIELDS, wrong_
 
 FORMAT = 1
 VALID, INITIAL_VALID = "valid.jsonl", "initial-valid.jsonl"
-LEFT_BY_A_KILL = {".lock", ".partial-run.json"}  # files of a process that was killed early
+DISTILLED = "distilled"
+BEFORE_A_RUN = {DISTILLED, ".lock", ".partial-run.json"}  # what there may be without a run.json
 REQUEST_TYPES = {
     "source_lang": str,
     "target_lang": str,
@@ -70,13 +75,23 @@ class Run:
         Raises:
             RunError: If the directory holds a prepared run, or something else than a run.
         """
+        with self.lock_unprepared():
+            for left in (self.initial, self.path / INITIAL_VALID):
+                left.unlink(missing_ok=True)  # of an earlier attempt with --from
+            self.write_about(about)
+            yield
+
+    @contextmanager
+    def lock_unprepared(self) -> Iterator[None]:
+        """Hold the lock of a directory in which a run can begin, which is created.
+
+        Raises:
+            RunError: If the directory holds a prepared run, or something else than a run.
+        """
         self.check_unprepared()
         self.path.mkdir(parents=True, exist_ok=True)
         with self._locked():
             self.check_unprepared()  # another process may have prepared it meanwhile
-            for left in (self.initial, self.path / INITIAL_VALID):
-                left.unlink(missing_ok=True)  # of an earlier attempt with --from
-            self.write_about(about)
             yield
 
     def write_about(self, about: dict[str, Any]) -> None:
@@ -100,7 +115,7 @@ class Run:
         if (self.path / "run.json").exists():
             self._check_trained(self.about())  # raises if it is not one of ours
             return True
-        return {path.name for path in self.path.iterdir()} <= LEFT_BY_A_KILL
+        return {path.name for path in self.path.iterdir()} <= BEFORE_A_RUN
 
     def check_resumable(self) -> None:
         """Check that a run can be continued here.

@@ -1,0 +1,255 @@
+"""`keras-transformer distill`: a student learns from what its teachers translate."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from keras_transformer import TranslationModel
+from keras_transformer.cli import main
+from keras_transformer.text.corpus import Pair, read_pairs, read_text
+from tests.support.commands import failed
+from tests.support.small_training import small_tiny
+from tests.support.teacher import PAIRS, write_teachers
+
+CORPUS, MORE = 70, 60  # pairs of the corpus; where the monolingual text begins
+RECIPE = ["--preset", "tiny", "--steps", "2", "--vocabulary-size", "300", "--precision", "float32"]
+
+
+def write(path: Path, lines: list[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """fr-en.keras and en-fr.keras, the corpus a.fr and a.en, and b.fr and b.en, which are no pairs."""
+    directory = tmp_path_factory.mktemp("distill")
+    write_teachers(directory / "fr-en.keras", directory / "en-fr.keras")
+    for side, language in enumerate(("fr", "en")):
+        write(directory / f"a.{language}", [pair[side] for pair in PAIRS[:CORPUS]])
+        write(directory / f"b.{language}", [pair[side] for pair in PAIRS[MORE - side :]])
+    return directory
+
+
+@pytest.fixture(scope="module")
+def words(directory: Path) -> list[str]:
+    """A command with everything."""
+    source, target, more, back = (str(directory / name) for name in ("a.fr", "a.en", "b.fr", "b.en"))
+    teacher, backward = (str(directory / name) for name in ("fr-en.keras", "en-fr.keras"))
+    return [
+        "distill", teacher, "--source", source, "--target", target, "--beam", "2", "--workers", "1",
+        "--monolingual-source", more, "--monolingual-target", back, "--backward", backward,
+        "--mix", "teacher=2", "back=0.5", *RECIPE,
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def student(directory: Path, words: list[str]) -> Path:
+    with small_tiny():
+        assert main([*words, "--run", str(directory / "student")]) == 0
+    return directory / "student"
+
+
+def pairs_of(student: Path, part: str) -> list[Pair]:
+    return list(read_pairs([student / "distilled" / f"{part}.tsv"], "fr", "en"))
+
+
+def test_the_student_learns_from_the_corpus_and_from_what_the_teacher_translates(
+    student: Path, directory: Path
+) -> None:
+    teacher = TranslationModel.load(directory / "fr-en.keras")
+    held_out = [*read_text([student / "distilled" / "valid.source"])]
+    assert pairs_of(student, "original") == [pair for pair in PAIRS[:CORPUS] if pair.source not in held_out]
+    report = json.loads((student / "distilled" / "report.json").read_text("utf-8"))
+    for part, texts in (
+        ("teacher", [pair.source for pair in PAIRS[:CORPUS] if pair.source not in held_out]),
+        ("monolingual", [pair.source for pair in PAIRS[CORPUS:] if pair.source not in held_out]),
+    ):
+        answers = teacher.hypotheses(texts, beam=2, alignment=False)
+        scores = sorted(found[0].score for found in answers)
+        lowest = scores[int(0.05 * len(scores))]
+        expected = [
+            Pair(text, found[0].text)
+            for text, found in zip(texts, answers, strict=True)
+            if found[0].score >= lowest - 5e-5 and found[0].finish_reason != "loop"
+        ]
+        assert pairs_of(student, part) == expected
+        assert report["parts"][part]["translated"] == len(texts)
+        assert report["parts"][part]["kept"] == len(expected)
+        assert report["parts"][part]["lowest_score"] == pytest.approx(lowest, abs=1e-4)
+    assert (student / "model.keras").is_file()
+
+
+def test_a_backward_model_makes_sources_for_text_of_the_target_language(
+    student: Path, directory: Path
+) -> None:
+    backward = TranslationModel.load(directory / "en-fr.keras")
+    pairs = pairs_of(student, "back")
+    assert {pair.target for pair in pairs} <= {pair.target for pair in PAIRS[MORE - 1 :]}
+    assert [pair.source for pair in pairs] == backward.translate([pair.target for pair in pairs], beam=2)
+
+
+def test_the_report_says_where_everything_comes_from(student: Path, directory: Path) -> None:
+    text = (student / "distilled" / "report.txt").read_text("utf-8")
+    for said in (str(directory / "fr-en.keras"), str(directory / "en-fr.keras"), "beam 2", "low score"):
+        assert said in text
+    about = json.loads((student / "run.json").read_text("utf-8"))
+    weights = [name.rpartition("=")[2] for name in about["corpus"]["pairs"]]
+    assert weights == ["1", "2", "1", "0.5"]
+    assert about["recipe"]["preset"] == "tiny"
+
+
+def times(path: Path) -> dict[str, int]:
+    return {
+        str(file.relative_to(path)): file.stat().st_mtime_ns
+        for file in sorted(path.rglob("*"))
+        if file.is_file() and file.parent.name != ".bulk"
+    }
+
+
+def test_the_same_command_again_does_nothing_twice(
+    student: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = times(student / "distilled")
+    with small_tiny():
+        assert main([*words, "--run", str(student)]) == 0
+    shown = capsys.readouterr()
+    assert "stage 5 of 5: training the student" in shown.err
+    assert "translating" not in shown.err
+    assert "step 2" in shown.out
+    assert times(student / "distilled") == before
+
+
+@pytest.fixture
+def killed(student: Path, tmp_path: Path) -> Callable[..., Path]:
+    """killed(names): a run whose command was killed before it had written these files."""
+
+    def killed(*names: str) -> Path:
+        run = tmp_path / "student"
+        run.mkdir()
+        shutil.copytree(student / "distilled", run / "distilled")
+        for name in names:
+            (run / "distilled" / name).unlink()
+        return run
+
+    return killed
+
+
+def test_what_was_killed_in_the_middle_goes_on_there_to_the_same_end(
+    student: Path, words: list[str], killed: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = [f"{part}.tsv" for part in ("teacher", "monolingual", "back")]
+    run = killed("translations/monolingual.txt", "report.txt", "report.json", *pairs)
+    before = times(run / "distilled")
+    with small_tiny():
+        assert main([*words, "--run", str(run)]) == 0
+    err = capsys.readouterr().err
+    assert err.count("wrote ") == 1
+    assert f"wrote {run}/distilled/translations/monolingual.txt" in err
+    assert "back-translations is complete" in err
+    after = times(run / "distilled")
+    assert {name: after[name] for name in before} == before
+    for name in ("translations/monolingual.txt", "report.txt", *pairs):
+        assert (run / "distilled" / name).read_bytes() == (student / "distilled" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        (["--beam", "3"], "another beam"),
+        (["--drop-worst", "0.2"], "another share of dropped translations"),
+        (["--max-words", "20"], "another corpus"),
+        (["--monolingual-source", "a.fr"], "another text"),
+        (["--mix", "teacher=3"], "another corpus"),
+        (["--seed", "3"], "another recipe"),
+    ],
+)
+def test_other_options_are_refused_where_a_student_was_begun(
+    student: Path,
+    directory: Path,
+    words: list[str],
+    changed: list[str],
+    named: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(directory)
+    with small_tiny():
+        message = failed(capsys, *words, "--run", student, *changed)
+    assert named in message
+    assert "name another run" in message
+
+
+PARALLEL = ["--source", "a.fr", "--target", "a.en"]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["fr-en.keras"], "name one corpus"),
+        (["fr-en.keras", *PARALLEL, "--monolingual-target", "b.en"], "--backward"),
+        (["fr-en.keras", *PARALLEL, "--backward", "en-fr.keras"], "--monolingual-target"),
+        (["fr-en.keras", *PARALLEL, "--monolingual-source", "-"], "standard input"),
+        (["fr-en.keras", "--pairs", "a.tsv=2"], "--mix"),
+        (["fr-en.keras", *PARALLEL, "--mix", "teacher"], "PART=W"),
+        (["fr-en.keras", *PARALLEL, "--mix", "pupil=2"], "original, teacher, monolingual, back"),
+        (["fr-en.keras", *PARALLEL, "--mix", "teacher=-1"], "at least 0"),
+        (["fr-en.keras", *PARALLEL, "--mix", "back=2"], "no text for back"),
+        (["fr-en.keras", *PARALLEL, "--mix", "original=0", "teacher=0"], "above 0"),
+        (["fr-en.keras", *PARALLEL, "--drop-worst", "1"], "below 1"),
+        (["fr-en.keras", *PARALLEL, "--beam", "0"], "at least 1 answer"),
+        (["fr-en.keras", *PARALLEL, "--preset", "huge"], "huge"),
+        (["fr-en.keras", *PARALLEL, "--max-ratio", "0.5", "--steps", "0"], "steps"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_written(
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    named: str,
+) -> None:
+    monkeypatch.chdir(directory)
+    assert named in failed(capsys, "distill", *options, "--run", "new", status=2)
+    assert not Path("new").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["nowhere", *PARALLEL], "nowhere does not exist"),
+        (["a.fr", *PARALLEL], "a.fr is not a .keras file"),
+        (["en-fr.keras", *PARALLEL, "--source-lang", "fr"], "en-fr.keras translates en to fr"),
+        (["en-fr.keras", "--phrasebook", "fr-en"], "en-fr.keras translates en to fr"),
+        (["fr-en.keras", "en-fr.keras", *PARALLEL], "fr to en and en-fr.keras en to fr"),
+        (
+            ["fr-en.keras", *PARALLEL, "--monolingual-target", "b.en", "--backward", "fr-en.keras"],
+            "fr-en.keras translates fr to en, and here en to fr",
+        ),
+        (["fr-en.keras", *PARALLEL, "--monolingual-source", "no.fr"], "no.fr does not exist"),
+        (["fr-en.keras", *PARALLEL, "--monolingual-source", "empty"], "empty is empty"),
+        (["fr-en.keras", "--source", "no.fr", "--target", "a.en"], "no.fr does not exist"),
+    ],
+)
+def test_teachers_and_text_that_do_not_fit_are_refused_before_anything_is_written(
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    named: str,
+) -> None:
+    monkeypatch.chdir(directory)
+    Path("empty").touch()
+    assert named in failed(capsys, "distill", *options, "--run", "new")
+    assert not Path("new").exists()
+
+
+def test_a_run_that_was_not_distilled_is_never_overwritten(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(directory)
+    (tmp_path / "recipe.json").write_text("{}")
+    assert "holds a run already" in failed(capsys, "distill", "fr-en.keras", *PARALLEL, "--run", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["recipe.json"]
