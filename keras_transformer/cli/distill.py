@@ -238,6 +238,7 @@ def _corpus(arguments: argparse.Namespace) -> "tuple[Corpus, str | None]":
         options["target_lang"] = arguments.target_lang or tokenizer.target_lang
     try:
         corpus = Corpus(**options)
+        corpus.rules()
     except ValueError as error:
         arguments.usage_error(str(error))
         raise

@@ -358,8 +358,8 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
     if changed := [name for name in _given(arguments) if name not in ("--resume", "--steps")]:
         arguments.usage_error(
             "--resume continues the run with its first options, except for --steps: leave out "
-            f"{', '.join(changed)}. For other options begin a new run in another --run, or continue from this "
-            "one with --from."
+            f"{', '.join(changed)}. For other options begin a new run in another --run, or continue from "
+            "this one with --from."
         )
 
 

@@ -1,6 +1,8 @@
 """`keras-transformer distill`: a student learns from what its teachers translate."""
 
 import json
+import re
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ from keras_transformer import TranslationModel
 from keras_transformer.cli import main
 from keras_transformer.text.corpus import Pair, read_pairs, read_text
 from tests.support.commands import failed
+from tests.support.paths import ROOT
 from tests.support.small_training import small_tiny
 from tests.support.teacher import PAIRS, write_teachers
 
@@ -24,25 +27,27 @@ def write(path: Path, lines: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """fr-en.keras and en-fr.keras, the corpus a.fr and a.en, and b.fr and b.en, which are no pairs."""
+    """The models one, two and en-fr, the corpus train.fr and train.en, and more.fr and more.en, no pairs."""
     directory = tmp_path_factory.mktemp("distill")
-    write_teachers(directory / "fr-en.keras", directory / "en-fr.keras")
+    write_teachers(directory / "one.keras", directory / "en-fr.keras")
+    shutil.copy(directory / "one.keras", directory / "two.keras")  # the ensemble says what one of them says
     for side, language in enumerate(("fr", "en")):
-        write(directory / f"a.{language}", [pair[side] for pair in PAIRS[:CORPUS]])
-        write(directory / f"b.{language}", [pair[side] for pair in PAIRS[MORE - side :]])
+        write(directory / f"train.{language}", [pair[side] for pair in PAIRS[:CORPUS]])
+        write(directory / f"more.{language}", [pair[side] for pair in PAIRS[MORE - side :]])
     return directory
 
 
 @pytest.fixture(scope="module")
 def words(directory: Path) -> list[str]:
-    """A command with everything."""
-    source, target, more, back = (str(directory / name) for name in ("a.fr", "a.en", "b.fr", "b.en"))
-    teacher, backward = (str(directory / name) for name in ("fr-en.keras", "en-fr.keras"))
-    return [
-        "distill", teacher, "--source", source, "--target", target, "--beam", "2", "--workers", "1",
-        "--monolingual-source", more, "--monolingual-target", back, "--backward", backward,
-        "--mix", "teacher=2", "back=0.5", *RECIPE,
-    ]  # fmt: skip
+    """The second command of docs/how-to/distill.md, on these files and with a small recipe."""
+    page = (ROOT / "docs" / "how-to" / "distill.md").read_text("utf-8")
+    _, block = re.findall(r"^```sh\nkeras-transformer (distill .*?)^```$", page, re.DOTALL | re.MULTILINE)
+    words = shlex.split(block.replace("\\\n", " "))
+    run = words.index("--run")
+    del words[run : run + 2]
+    files = {word: directory / f"{Path(word).name}.keras" for word in words if word.startswith("build/")}
+    files |= {word: directory / word for word in words if (directory / word).is_file()}
+    return [*(str(files.get(word, word)) for word in words), "--beam", "2", "--workers", "1", *RECIPE]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +64,7 @@ def pairs_of(student: Path, part: str) -> list[Pair]:
 def test_the_student_learns_from_the_corpus_and_from_what_the_teacher_translates(
     student: Path, directory: Path
 ) -> None:
-    teacher = TranslationModel.load(directory / "fr-en.keras")
+    teacher = TranslationModel.load(directory / "one.keras")
     held_out = [*read_text([student / "distilled" / "valid.source"])]
     assert pairs_of(student, "original") == [pair for pair in PAIRS[:CORPUS] if pair.source not in held_out]
     report = json.loads((student / "distilled" / "report.json").read_text("utf-8"))
@@ -93,7 +98,8 @@ def test_a_backward_model_makes_sources_for_text_of_the_target_language(
 
 def test_the_report_says_where_everything_comes_from(student: Path, directory: Path) -> None:
     text = (student / "distilled" / "report.txt").read_text("utf-8")
-    for said in (str(directory / "fr-en.keras"), str(directory / "en-fr.keras"), "beam 2", "low score"):
+    teachers = f"{directory / 'one.keras'} + {directory / 'two.keras'}"
+    for said in (teachers, str(directory / "en-fr.keras"), "beam 2", "low score"):
         assert said in text
     about = json.loads((student / "run.json").read_text("utf-8"))
     weights = [name.rpartition("=")[2] for name in about["corpus"]["pairs"]]
@@ -161,7 +167,7 @@ def test_what_was_killed_in_the_middle_goes_on_there_to_the_same_end(
         (["--beam", "3"], "another beam"),
         (["--drop-worst", "0.2"], "another share of dropped translations"),
         (["--max-words", "20"], "another corpus"),
-        (["--monolingual-source", "a.fr"], "another text"),
+        (["--monolingual-source", "train.fr"], "another text"),
         (["--mix", "teacher=3"], "another corpus"),
         (["--seed", "3"], "another recipe"),
     ],
@@ -182,26 +188,27 @@ def test_other_options_are_refused_where_a_student_was_begun(
     assert "name another run" in message
 
 
-PARALLEL = ["--source", "a.fr", "--target", "a.en"]
+PARALLEL = ["--source", "train.fr", "--target", "train.en"]
 
 
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (["fr-en.keras"], "name one corpus"),
-        (["fr-en.keras", *PARALLEL, "--monolingual-target", "b.en"], "--backward"),
-        (["fr-en.keras", *PARALLEL, "--backward", "en-fr.keras"], "--monolingual-target"),
-        (["fr-en.keras", *PARALLEL, "--monolingual-source", "-"], "standard input"),
-        (["fr-en.keras", "--pairs", "a.tsv=2"], "--mix"),
-        (["fr-en.keras", *PARALLEL, "--mix", "teacher"], "PART=W"),
-        (["fr-en.keras", *PARALLEL, "--mix", "pupil=2"], "original, teacher, monolingual, back"),
-        (["fr-en.keras", *PARALLEL, "--mix", "teacher=-1"], "at least 0"),
-        (["fr-en.keras", *PARALLEL, "--mix", "back=2"], "no text for back"),
-        (["fr-en.keras", *PARALLEL, "--mix", "original=0", "teacher=0"], "above 0"),
-        (["fr-en.keras", *PARALLEL, "--drop-worst", "1"], "below 1"),
-        (["fr-en.keras", *PARALLEL, "--beam", "0"], "at least 1 answer"),
-        (["fr-en.keras", *PARALLEL, "--preset", "huge"], "huge"),
-        (["fr-en.keras", *PARALLEL, "--max-ratio", "0.5", "--steps", "0"], "steps"),
+        (["one.keras"], "name one corpus"),
+        (["one.keras", *PARALLEL, "--monolingual-target", "more.en"], "--backward"),
+        (["one.keras", *PARALLEL, "--backward", "en-fr.keras"], "--monolingual-target"),
+        (["one.keras", *PARALLEL, "--monolingual-source", "-"], "standard input"),
+        (["one.keras", "--pairs", "a.tsv=2"], "--mix"),
+        (["one.keras", *PARALLEL, "--mix", "teacher"], "PART=W"),
+        (["one.keras", *PARALLEL, "--mix", "pupil=2"], "original, teacher, monolingual, back"),
+        (["one.keras", *PARALLEL, "--mix", "teacher=-1"], "at least 0"),
+        (["one.keras", *PARALLEL, "--mix", "back=2"], "no text for back"),
+        (["one.keras", *PARALLEL, "--mix", "original=0", "teacher=0"], "above 0"),
+        (["one.keras", *PARALLEL, "--drop-worst", "1"], "below 1"),
+        (["one.keras", *PARALLEL, "--beam", "0"], "at least 1 answer"),
+        (["one.keras", *PARALLEL, "--preset", "huge"], "huge"),
+        (["one.keras", *PARALLEL, "--max-ratio", "0.5"], "max_ratio must be at least 1; got 0.5"),
+        (["one.keras", *PARALLEL, "--steps", "0"], "steps"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_written(
@@ -220,17 +227,17 @@ def test_wrong_options_are_refused_before_anything_is_written(
     ("options", "named"),
     [
         (["nowhere", *PARALLEL], "nowhere does not exist"),
-        (["a.fr", *PARALLEL], "a.fr is not a .keras file"),
+        (["train.fr", *PARALLEL], "train.fr is not a .keras file"),
         (["en-fr.keras", *PARALLEL, "--source-lang", "fr"], "en-fr.keras translates en to fr"),
         (["en-fr.keras", "--phrasebook", "fr-en"], "en-fr.keras translates en to fr"),
-        (["fr-en.keras", "en-fr.keras", *PARALLEL], "fr to en and en-fr.keras en to fr"),
+        (["one.keras", "en-fr.keras", *PARALLEL], "fr to en and en-fr.keras en to fr"),
         (
-            ["fr-en.keras", *PARALLEL, "--monolingual-target", "b.en", "--backward", "fr-en.keras"],
-            "fr-en.keras translates fr to en, and here en to fr",
+            ["one.keras", *PARALLEL, "--monolingual-target", "more.en", "--backward", "one.keras"],
+            "one.keras translates fr to en, and here en to fr",
         ),
-        (["fr-en.keras", *PARALLEL, "--monolingual-source", "no.fr"], "no.fr does not exist"),
-        (["fr-en.keras", *PARALLEL, "--monolingual-source", "empty"], "empty is empty"),
-        (["fr-en.keras", "--source", "no.fr", "--target", "a.en"], "no.fr does not exist"),
+        (["one.keras", *PARALLEL, "--monolingual-source", "no.fr"], "no.fr does not exist"),
+        (["one.keras", *PARALLEL, "--monolingual-source", "empty"], "empty is empty"),
+        (["one.keras", "--source", "no.fr", "--target", "train.en"], "no.fr does not exist"),
     ],
 )
 def test_teachers_and_text_that_do_not_fit_are_refused_before_anything_is_written(
@@ -251,5 +258,5 @@ def test_a_run_that_was_not_distilled_is_never_overwritten(
 ) -> None:
     monkeypatch.chdir(directory)
     (tmp_path / "recipe.json").write_text("{}")
-    assert "holds a run already" in failed(capsys, "distill", "fr-en.keras", *PARALLEL, "--run", tmp_path)
+    assert "holds a run already" in failed(capsys, "distill", "one.keras", *PARALLEL, "--run", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["recipe.json"]
