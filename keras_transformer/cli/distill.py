@@ -130,6 +130,7 @@ def run(arguments: argparse.Namespace) -> None:
     with failures(RunError, BulkError, FactsError), failures(CorpusError, LibraryError, end="."):
         distillation = _Distillation(arguments, folder)
         training = _training(arguments, distillation.corpus, folder)
+        training.distilled = distillation.domain()
         about = train.request_of(training, 1)
         request = distillation.request()
         if (directory.path / "recipe.json").exists() and folder.read("request.json") is not None:
@@ -160,6 +161,14 @@ class _Distillation:
         self.backward = _translating(arguments, [arguments.backward]) if arguments.backward else None
         self.stages = 4 if self.backward is None else 5
         self.stage = 0
+
+    def domain(self) -> str:
+        """Return what the student learns from, as `info` shows it."""
+        from keras_transformer.training.runs.run_summary import domain_of
+
+        names = [domain_of(self.corpus.as_run()), *(path.name for path in chain(*self.monolingual))]
+        teachers = " + ".join(path.name for path in self.arguments.teachers)
+        return f"{', '.join(names)}, distilled from {teachers}"
 
     def request(self) -> dict[str, Any]:
         """Return what the stages depend on, after a look at models and files that loads no library."""

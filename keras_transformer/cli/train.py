@@ -79,6 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="go on from the best weights of another run, trained or imported, with its tokenizer",
     )
+    parser.set_defaults(distilled=None)  # what a student learns from, of `distill`
     _train_workers.configure(parser)
     configure_corpus(parser, "that of --from")
     configure_recipe(parser, "tiny")
@@ -301,6 +302,8 @@ def request_of(arguments: argparse.Namespace, workers: int) -> dict[str, Any]:
         about["from"] = origin(arguments.start)
     if directory is not None:
         about["tokenizer"] = str(directory)
+    if arguments.distilled is not None:
+        about["distilled"] = arguments.distilled
     return {**about, "recipe": overrides}
 
 

@@ -161,6 +161,8 @@ class Run:
         start = about.get("from", {"path": ""})
         if not isinstance(start, dict) or not isinstance(start.get("path"), str):
             wrong.append(f"from must be an object with a path; got {start!r:.40}")
+        if not isinstance(about.get("distilled", ""), str):
+            wrong.append(f"distilled must be what a student learns from; got {about['distilled']!r:.40}")
         if not isinstance(about.get("tokenizer", ""), str):
             wrong.append(f"tokenizer must be the name of a directory; got {about['tokenizer']!r:.40}")
         versions = about.get("versions", {})

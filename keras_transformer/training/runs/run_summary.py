@@ -61,7 +61,7 @@ def _of_run(run: Run) -> dict[str, Any]:
         "state": "imported" if "imported" in about else _state(settled, history),
         "step": step,
         "languages": languages(about["source_lang"], about["target_lang"], tokenizer),
-        "domain": visible_line(_domain(about)),
+        "domain": visible_line(domain_of(about)),
         "from": about.get("from"),
         "pairs": cleaning and {name: cleaning[name] for name in ("read", "kept")},
         "network": network,
@@ -157,12 +157,14 @@ def described(network: Network, source_vocabulary: int, target_vocabulary: int |
     }
 
 
-def _domain(about: dict[str, Any]) -> str:
-    """Return the phrasebook's name, or the file names without their directories, which are private."""
+def domain_of(about: dict[str, Any]) -> str:
+    """Return what a run learned from: the phrasebook, or the file names without their private directories."""
     if "imported" in about:
         return f"imported from {about['imported']}"
     corpus = about["corpus"]
-    if corpus["phrasebook"]:
+    if "distilled" in about:
+        domain = about["distilled"]
+    elif corpus["phrasebook"]:
         domain = f"the phrasebook {corpus['phrasebook']}"
     else:
         paths = [*(corpus["pairs"] or []), *(corpus["source"] or []), *(corpus["target"] or [])]

@@ -12,6 +12,7 @@ import pytest
 from keras_transformer import TranslationModel
 from keras_transformer.cli import main
 from keras_transformer.text.corpus import Pair, read_pairs, read_text
+from keras_transformer.training.runs.run_summary import facts
 from tests.support.commands import failed
 from tests.support.paths import ROOT
 from tests.support.small_training import small_tiny
@@ -105,6 +106,8 @@ def test_the_report_says_where_everything_comes_from(student: Path, directory: P
     weights = [name.rpartition("=")[2] for name in about["corpus"]["pairs"]]
     assert weights == ["1", "2", "1", "0.5"]
     assert about["recipe"]["preset"] == "tiny"
+    domain = "train.fr, train.en, more.fr, more.en, distilled from one.keras + two.keras"
+    assert facts(student)["domain"] == domain
 
 
 def times(path: Path) -> dict[str, int]:
