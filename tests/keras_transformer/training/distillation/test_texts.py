@@ -55,11 +55,19 @@ def test_monolingual_text_is_cleaned_and_what_the_corpus_has_is_left_out(
     options = {"valid_source": [str(valid[0])], "valid_target": [str(valid[1])]}
     more = write(
         tmp_path / "more.fr",
-        [PAIRS[0].source, PAIRS[1].source, "un\u00a0 oiseau", "un oiseau", "", "mot " * 151, "12:30"],
+        [
+            PAIRS[0].source,
+            PAIRS[1].source,
+            "un\u00a0 oiseau de mer qui vole",
+            "un oiseau de mer qui vole",
+            "",
+            "mot " * 151,
+            "12:30",
+        ],
     )
     target = write(tmp_path / "more.en", ["a bird", "a bird", PAIRS[1].target])
     write_texts(folder, corpus(tmp_path, PAIRS[1:], **options), [more], [target], lambda line: None)
-    assert lines(folder.texts(MONOLINGUAL)) == ["un oiseau", "12:30"]
+    assert lines(folder.texts(MONOLINGUAL)) == ["un oiseau de mer qui vole", "12:30"]
     assert lines(folder.texts(BACK)) == ["a bird", PAIRS[1].target]
     texts = folder.read("texts.json")
     assert texts["sentences"][MONOLINGUAL] == 2
