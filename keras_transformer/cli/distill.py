@@ -27,11 +27,12 @@ from keras_transformer.cli._bulk import (
 from keras_transformer.cli._models import MAX_BEAM, is_version
 from keras_transformer.cli._opened import open_exported
 from keras_transformer.text.corpus import STANDARD_INPUT, CorpusError
-from keras_transformer.training.distillation.folder import BACK, MONOLINGUAL, ORIGINAL, PARTS, TEACHER, Folder
+from keras_transformer.training.distillation import BACK, MONOLINGUAL, ORIGINAL, PARTS, TEACHER
 
 if TYPE_CHECKING:
     from keras_transformer.text.tokenizer import Tokenizer
     from keras_transformer.training.data.corpus_options import Corpus
+    from keras_transformer.training.distillation.folder import Folder
     from keras_transformer.training.runs.run_directory import Run
 
 BEAM, DROP_WORST, PRESET = 5, 0.05, "student"
@@ -123,6 +124,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Check everything that is quick to check, then go through the stages that are not complete."""
     from keras_transformer.bulk import BulkError
     from keras_transformer.libraries import LibraryError
+    from keras_transformer.training.distillation.folder import Folder
     from keras_transformer.training.runs.run_directory import Run, RunError
     from keras_transformer.training.runs.run_summary import FactsError
 
@@ -148,7 +150,7 @@ def run(arguments: argparse.Namespace) -> None:
 class _Distillation:
     """The stages before the training of the student."""
 
-    def __init__(self, arguments: argparse.Namespace, folder: Folder) -> None:
+    def __init__(self, arguments: argparse.Namespace, folder: "Folder") -> None:
         if (arguments.monolingual_target is None) != (arguments.backward is None):
             arguments.usage_error("--monolingual-target and --backward go together: text and its translator")
         self.folder = folder
@@ -303,7 +305,7 @@ def _translating(
     return argparse.Namespace(**SEARCH | own)
 
 
-def _training(arguments: argparse.Namespace, corpus: "Corpus", folder: Folder) -> argparse.Namespace:
+def _training(arguments: argparse.Namespace, corpus: "Corpus", folder: "Folder") -> argparse.Namespace:
     """Return the arguments of `train` for the mix of all parts."""
     parts = [ORIGINAL, TEACHER]
     parts += [MONOLINGUAL] if arguments.monolingual_source else []

@@ -123,13 +123,14 @@ class TranslationEnsemble:
 
         return hypotheses(self, texts, **options)
 
-    def decoder(self, search: Search, max_length: int) -> Decoder:
-        """Return a decoder of rows with the current weights of all models."""
-        hosts = [model.derived.get(HostedModel) for model in self.models]
-        members = [host.backends(search.start_id) for host in hosts]
-        candidates = hosts[0].candidates()
 
-        def make_backend(*sizes: int) -> EnsembleBackend:
-            return EnsembleBackend([make(*sizes) for make in members], candidates)
+def ensemble_decoder(ensemble: TranslationEnsemble, search: Search, max_length: int) -> Decoder:
+    """Return a decoder of rows with the current weights of all models."""
+    hosts = [model.derived.get(HostedModel) for model in ensemble.models]
+    members = [host.backends(search.start_id) for host in hosts]
+    candidates = hosts[0].candidates()
 
-        return decoder_of(make_backend, self.network, search.end_id, max_length)
+    def make_backend(*sizes: int) -> EnsembleBackend:
+        return EnsembleBackend([make(*sizes) for make in members], candidates)
+
+    return decoder_of(make_backend, ensemble.network, search.end_id, max_length)

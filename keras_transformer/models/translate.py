@@ -12,7 +12,7 @@ from keras_transformer.inference.alignment import aligned
 from keras_transformer.inference.answer import Answer, Translation
 from keras_transformer.inference.hosted_decoder import Rows
 from keras_transformer.inference.loop_guard import LoopGuard
-from keras_transformer.models.ensemble import TranslationEnsemble
+from keras_transformer.models.ensemble import TranslationEnsemble, ensemble_decoder
 from keras_transformer.models.hosted import HostedModel, refusal
 from keras_transformer.models.inputs import check_search, texts_of
 from keras_transformer.models.translation import TranslationModel
@@ -185,7 +185,7 @@ def prepared_search(
     check_search(search.beam, search.length_penalty, max_tokens)
     max_length = min(max_tokens or model.network.max_length, model.network.max_length)
     if isinstance(model, TranslationEnsemble):
-        decoder = model.decoder(search, max_length)
+        decoder = ensemble_decoder(model, search, max_length)
     elif refusal(model) is None:
         decoder = model.derived.get(HostedModel).decoder(search, max_length)
     else:

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.files import read_json, write_whole
+from keras_transformer.training.distillation import BACK
 from keras_transformer.training.runs.run_directory import DISTILLED, RunError
-
-ORIGINAL, TEACHER, MONOLINGUAL, BACK = PARTS = ("original", "teacher", "monolingual", "back")
 
 
 class Folder:

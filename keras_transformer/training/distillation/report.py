@@ -6,7 +6,8 @@ from typing import Any
 from keras_transformer import __version__
 from keras_transformer.files import write_whole
 from keras_transformer.text.cleaning import CleaningReport
-from keras_transformer.training.distillation.folder import BACK, MONOLINGUAL, ORIGINAL, TEACHER, Folder
+from keras_transformer.training.distillation import BACK, MONOLINGUAL, ORIGINAL, TEACHER
+from keras_transformer.training.distillation.folder import Folder
 from keras_transformer.training.distillation.selection import Selection
 
 MEANINGS = {

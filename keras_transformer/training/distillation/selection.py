@@ -10,7 +10,8 @@ from keras_transformer.bulk.formats import LOOP_MARK
 from keras_transformer.files import write_pieces
 from keras_transformer.text.cleaning import CleaningReport, CleaningRules, clean
 from keras_transformer.text.corpus import Pair, read_text
-from keras_transformer.training.distillation.folder import BACK, Folder
+from keras_transformer.training.distillation import BACK
+from keras_transformer.training.distillation.folder import Folder
 
 LOOP, LOW_SCORE = "loop", "low score"
 

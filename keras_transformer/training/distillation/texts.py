@@ -10,7 +10,8 @@ from keras_transformer.text.cleaning import CleaningReport, CleaningRules, clean
 from keras_transformer.text.corpus import CorpusError, Pair, read_pairs, read_text
 from keras_transformer.training.data.corpus_options import Corpus
 from keras_transformer.training.data.prepare import HeldOut, check_divided
-from keras_transformer.training.distillation.folder import BACK, MONOLINGUAL, ORIGINAL, TEACHER, Folder
+from keras_transformer.training.distillation import BACK, MONOLINGUAL, ORIGINAL, TEACHER
+from keras_transformer.training.distillation.folder import Folder
 
 SPOOL = "corpus.tsv"
 

@@ -6,7 +6,8 @@ import pytest
 
 from keras_transformer.text.cleaning import CleaningRules
 from keras_transformer.text.corpus import CorpusError, Pair, read_pairs
-from keras_transformer.training.distillation.folder import BACK, TEACHER, Folder
+from keras_transformer.training.distillation import BACK, TEACHER
+from keras_transformer.training.distillation.folder import Folder
 from keras_transformer.training.distillation.selection import Selection, select
 
 RULES = CleaningRules(drop_duplicates=False)

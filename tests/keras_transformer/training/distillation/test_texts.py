@@ -6,7 +6,8 @@ import pytest
 
 from keras_transformer.text.corpus import CorpusError, Pair, read_pairs, read_text
 from keras_transformer.training.data.corpus_options import Corpus
-from keras_transformer.training.distillation.folder import BACK, MONOLINGUAL, ORIGINAL, TEACHER, Folder
+from keras_transformer.training.distillation import BACK, MONOLINGUAL, ORIGINAL, TEACHER
+from keras_transformer.training.distillation.folder import Folder
 from keras_transformer.training.distillation.texts import write_texts
 from tests.support.teacher import PAIRS
 
