@@ -173,7 +173,7 @@ def _onnx(scratch: Path, name: str, limit: tuple[int, int] | None = None) -> Cal
         if (each.runtime, each.precision) == ("onnx/scheduler", "int8")
     )
     answer_limit = AnswerLimit(*limit) if limit else limits.answer
-    files = VersionFiles(version.directory, tokenizer, limits.source_tokens, answer_limit, cores=1)
+    files = VersionFiles(version.directory, tokenizer, limits.source_tokens, answer_limit, scores=False)
     runtime: Any = open_runtime(chosen, files)
 
     def translate(texts: list[str]) -> list[str]:

@@ -66,7 +66,9 @@ def observed_ranges(
     del encode  # to hold large weights only once
     make_backend = partial(_ObservedBackend, ranges, encoded, _observed_session(decoder, model), start_id)
     network = model.network
-    Decoder(make_backend, end_id, network.max_length, slots=ROWS, limit=network.answer_limit).search(rows)
+    Decoder(
+        make_backend, end_id, network.max_length, slots=ROWS, limit=network.answer_limit, scores=False
+    ).search(rows)
     return dict(ranges)
 
 
@@ -89,7 +91,7 @@ class _ObservedBackend(OnnxBackend):
             for output in decoder.get_outputs()
             if output.name.startswith((LOWEST, HIGHEST))
         }
-        super().__init__(None, decoder, None, *arguments)
+        super().__init__(None, decoder, None, None, *arguments)
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
         encoded = (self._encoded[tuple(source)] for source in sources)

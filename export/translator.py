@@ -24,7 +24,7 @@ class Translated(NamedTuple):
         text: The translation.
         tokens: Number of its tokens, with the end id.
         score: Mean log-probability of these tokens; of a loop, if the runtime has no log-probabilities of
-            single tokens, of those before the cut too.
+            single tokens, of those before the cut too; NaN if it was not computed.
         looped: Whether the loop guard found that it repeats itself or does not end.
     """
 
@@ -59,6 +59,7 @@ class Translator:
         beam: int = 1,
         length_penalty: float = 1.0,
         loop_guard: bool = True,
+        scores: bool = True,
     ) -> None:
         if beam > 1:
             _check_beam(version, name)
@@ -67,7 +68,7 @@ class Translator:
         self._tokenizer = version.tokenizer
         limits = version.manifest.limits
         self._longest, self._limit = limits.source_tokens, limits.answer
-        files = (version.directory, version.tokenizer, self._longest, self._limit, usable_cores())
+        files = (version.directory, version.tokenizer, self._longest, self._limit, usable_cores(), scores)
         self._runtime: Any = open_runtime(name, VersionFiles(*files))
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from export.artifact.layout import CTRANSLATE2, ONNX
 from export.artifact.manifest import Version
-from keras_transformer.inference.backend import Encoded, StepResult
+from keras_transformer.inference.backend import Encoded, Floats, StepResult
 from keras_transformer.inference.request import End, Request
 from keras_transformer.text.lengths import longest_answer
 from keras_transformer.text.sentences import Lengths
@@ -160,8 +160,11 @@ class _Staying:
         self._all = self._backend.rows
 
     def step(self) -> StepResult:
-        tokens, log_probs = self._backend.step()
-        return StepResult(tokens[self._going], log_probs[self._going])
+        tokens, logits = self._backend.step()
+        return StepResult(tokens[self._going], logits[self._going])
+
+    def log_probs(self) -> Floats:
+        return self._backend.log_probs()[self._going]
 
     def step_alone(self, row: int) -> StepResult:
         return self._backend.step_alone(self._going[row])

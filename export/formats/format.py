@@ -48,6 +48,7 @@ class VersionFiles(NamedTuple):
         max_length: Largest number of tokens of a source and of an answer.
         limit: Largest number of tokens of the answer to a source; max_length applies as well.
         cores: Number of threads.
+        scores: Whether the answers need scores, if the runtime is faster without.
     """
 
     directory: Path
@@ -55,6 +56,7 @@ class VersionFiles(NamedTuple):
     max_length: int
     limit: AnswerLimit = ANSWER_LIMIT
     cores: int = 1
+    scores: bool = True
 
 
 class IdRuntime(Protocol):

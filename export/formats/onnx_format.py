@@ -21,7 +21,7 @@ TEXT_LIBRARY = "onnxruntime_extensions"
 def _steps(
     request: "ExportRequest", tokenizer: "Tokenizer", calibration: Sequence[str]
 ) -> Iterator[WriteStep]:
-    yield WriteStep("onnx/encoder.onnx, decoder.onnx, candidates.onnx", _scheduler)
+    yield WriteStep("onnx/encoder.onnx, decoder.onnx, scores.onnx, candidates.onnx", _scheduler)
     if request.quantize == "int8":
         write = partial(_scheduler_int8, tokenizer, calibration)
         yield WriteStep("onnx/encoder.int8.onnx, decoder.int8.onnx", write)
@@ -75,9 +75,9 @@ def _open(name: RuntimeName, version: VersionFiles) -> IdRuntime:
         return TranslateOnnx(version.directory / name.file, version.cores)
     from export.formats.runtimes.onnx_scheduler_runtime import SchedulerOnnx  # noqa: PLC0415
 
-    directory, tokenizer, max_length, limit, cores = version
+    directory, tokenizer, max_length, limit, cores, scores = version
     ids = (tokenizer.bos_id, tokenizer.eos_id)
-    return SchedulerOnnx(directory / ONNX, name.precision, *ids, max_length, cores, limit)
+    return SchedulerOnnx(directory / ONNX, name.precision, *ids, max_length, cores, limit, scores)
 
 
 def open_text_runtime(name: RuntimeName, directory: Path) -> TextRuntime:

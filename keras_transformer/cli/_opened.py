@@ -119,15 +119,17 @@ def _exported(arguments: argparse.Namespace) -> Opened:
     """Open a version directory, and load only the runtime that translates."""
     refuse_what_only_a_run_can(arguments, "an exported version", "it")
     version = open_exported(arguments.model)
-    translator, name = open_translator(version, arguments)
+    translator, name = open_translator(version, arguments, arguments.scores)
     lengths = Lengths(**asdict(version.manifest.lengths))
     form = partial(_scored, arguments.length_penalty) if arguments.scores else _text
     language = arguments.target_language
     return Opened.of(version.tokenizer, lengths, translator.translate, form, language, f" with {name}")
 
 
-def open_translator(version: "Version", arguments: argparse.Namespace) -> "tuple[Translator, RuntimeName]":
-    """Open the lightest runtime of a version, and return it with its name.
+def open_translator(
+    version: "Version", arguments: argparse.Namespace, scores: bool = False
+) -> "tuple[Translator, RuntimeName]":
+    """Open the lightest runtime of a version, and return it with its name; `scores`: it computes scores.
 
     Raises:
         CommandError: Its library is not installed, or it cannot search the beam.
@@ -146,7 +148,7 @@ def open_translator(version: "Version", arguments: argparse.Namespace) -> "tuple
         interruptible(),
         native_logs_held_back(),
     ):
-        return Translator(version, name, **search_options(arguments)), name
+        return Translator(version, name, **search_options(arguments), scores=scores), name
 
 
 def refuse_what_only_a_run_can(arguments: argparse.Namespace, kind: str, it: str) -> None:

@@ -3,11 +3,12 @@
 The encoder takes sentences of equal length: without padding, a row cannot depend on other rows. It returns
 the keys and values for the decoder's cross-attention. The decoder takes one token of each row, each row at
 its own position, and writes its caches in place: bind the input and the output of a cache to the same buffer.
-A third graph, without weights, selects candidates from the decoder's log-probabilities, for beams and
-prefixes, and to avoid repetitions. The graphs use ONNX Runtime's own attention operators.
+Two more graphs, without weights, run where a caller needs them: one computes log-probabilities from the
+decoder's logits, the other selects candidates from these, for beams and prefixes, and to avoid repetitions.
+The graphs use ONNX Runtime's own attention operators.
 
-B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, V vocabulary, R rows of
-a matrix.
+B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, V vocabulary, W logits:
+V in whole blocks, R rows of a matrix.
 """
 
 from collections.abc import Callable, Mapping
@@ -90,7 +91,7 @@ def encoder(network: NetworkWeights, products: Products) -> Graph:
 
 
 def decoder(network: NetworkWeights, products: Products) -> Graph:
-    """Build the decoder: token (B, 1) at position (B,) -> next (B, 1), log_prob (B, 1), log_probs (B, V).
+    """Build the decoder: token (B, 1) at position (B,) -> next (B, 1), its logit (B, 1), logits (B, W).
 
     The inputs of the caches are {cache,memory}_{key,value}_LAYER; the outputs are one position longer and
     have the suffix _written. Attention to the memory uses the same operator as attention to the cache; it
@@ -139,15 +140,27 @@ def decoder(network: NetworkWeights, products: Products) -> Graph:
         stack.through(index, "self_attention_norm", self_attention)
         stack.through(index, "cross_attention_norm", cross_attention)
         stack.through(index, "feed_forward_norm", stack.feed_forward)
-    logits, vocabulary = _logits(graph, products, arrays, stack.leave()), network.target_vocabulary
-    highest = _highest(graph, logits)
-    graph.output("next", graph.node("Cast", highest, to=INT32), ["batch", 1], INT32)
-    log_probs = _log_probs(graph, logits, vocabulary)
-    index = graph.node("Unsqueeze", highest, graph.integers(2))  # a second maximum would read them all again
-    graph.output("log_prob", graph.node("GatherND", log_probs, index, batch_dims=1), ["batch", 1])
-    graph.output("log_probs", log_probs, ["batch", vocabulary])
+    logits = _logits(graph, products, arrays, stack.leave())
+    token, logit = _highest(graph, logits)
+    graph.output("next", graph.node("Cast", token, to=INT32), ["batch", 1], INT32)
+    graph.output("logit", logit, ["batch", 1])
+    graph.output("logits", logits, ["batch", _padded(network.target_vocabulary)])
     for name, (value, shape) in written.items():
         graph.output(name, value, shape, products.cache_kind)
+    return graph
+
+
+def scores(vocabulary: int) -> Graph:
+    """Build the log-probabilities: logits (B, W), next (B, 1) -> its log_prob (B, 1), log_probs (B, V)."""
+    graph = Graph("scores")
+    logits = graph.input("logits", ["batch", _padded(vocabulary)])
+    index = graph.node("Unsqueeze", graph.input("next", ["batch", 1], INT32), graph.integers(2))
+    if vocabulary % BLOCK:
+        logits = graph.node("Slice", logits, *map(graph.integers, (0, vocabulary, 1)))
+    log_probs = graph.node("LogSoftmax", logits, axis=1)
+    log_prob = graph.node("GatherND", log_probs, graph.node("Cast", index, to=INT64), batch_dims=1)
+    graph.output("log_prob", log_prob, ["batch", 1])
+    graph.output("log_probs", log_probs, ["batch", vocabulary])
     return graph
 
 
@@ -181,7 +194,7 @@ def candidates(vocabulary: int) -> Graph:
 
 
 def _logits(graph: Graph, products: Products, arrays: Mapping[str, Array], x: str) -> str:
-    """Project (B, D) to logits (B, V, padded)."""
+    """Project (B, D) to logits (B, W)."""
     table = EMBEDDING
     if f"{OUTPUT}/embeddings" in arrays:
         table = OUTPUT
@@ -258,8 +271,13 @@ def _whole_blocks(rows: Array) -> Array:
     return np.concatenate([rows, np.repeat(rows[:1], -len(rows) % BLOCK, axis=0)])
 
 
-def _highest(graph: Graph, logits: str) -> str:
-    """Find the first index of the highest logit, (B, V) -> (B, 1).
+def _padded(vocabulary: int) -> int:
+    """Return the number of logits in whole blocks."""
+    return vocabulary + -vocabulary % BLOCK
+
+
+def _highest(graph: Graph, logits: str) -> tuple[str, str]:
+    """Find the first index of the highest logit, and that logit, (B, W) -> (B, 1), (B, 1).
 
     ArgMax without blocks takes ten times as long.
     """
@@ -267,11 +285,5 @@ def _highest(graph: Graph, logits: str) -> str:
     highest = graph.node("ReduceMax", blocks, graph.integers(2), keepdims=0)
     block = graph.node("ArgMax", highest, axis=1)
     inside = graph.node("ArgMax", graph.node("GatherND", blocks, block, batch_dims=1), axis=1)
-    return str(graph.node("Add", graph.node("Mul", block, graph.integers(BLOCK)), inside))
-
-
-def _log_probs(graph: Graph, logits: str, vocabulary: int) -> str:
-    """Compute the log-probabilities (B, V) of padded logits."""
-    if vocabulary % BLOCK:
-        logits = graph.node("Slice", logits, *map(graph.integers, (0, vocabulary, 1)))
-    return str(graph.node("LogSoftmax", logits, axis=1))
+    index = graph.node("Add", graph.node("Mul", block, graph.integers(BLOCK)), inside)
+    return index, graph.node("GatherElements", highest, block, axis=1)

@@ -15,7 +15,8 @@ class Answer(NamedTuple):
 
     Attributes:
         ids: Token ids, with the end id if the model generated it; empty for a source without tokens.
-        score: Sum of the log-probabilities / length ** length penalty; 0 for an empty answer.
+        score: Sum of the log-probabilities / length ** length penalty; 0 for an empty answer; NaN if they
+            were not computed.
         log_probs: Natural log-probability of each id, from runtimes that report them.
         looped: Whether the loop guard found that it repeats itself, or does not end.
     """

@@ -17,7 +17,7 @@ Encoded = Sequence[Any]  # arrays that the backend's encoder returns; axis 1 is 
 class Candidates(NamedTuple):
     """Candidates for the next token of every row, from which a search other than plain greedy chooses.
 
-    The next step may overwrite the log-probabilities.
+    The next call of `log_probs` may overwrite the log-probabilities.
 
     Attributes:
         log_probs: Log-probability of every token (B, V).
@@ -35,11 +35,11 @@ class StepResult(NamedTuple):
 
     Attributes:
         tokens: The likeliest token of each row (B,).
-        log_probs: Their log-probabilities (B,).
+        logits: Their logits (B,), or log-probabilities; that of a row that failed is not finite.
     """
 
-    tokens: Ids  # (B,): the likeliest token of each row
-    log_probs: Floats  # (B,)
+    tokens: Ids
+    logits: Floats
 
 
 class Backend(Protocol):
@@ -71,8 +71,12 @@ class Backend(Protocol):
         """Decode the next token of one row (B = 1); the others do not change."""
         ...
 
+    def log_probs(self) -> Floats:
+        """Return the log-probability (B,) of the likeliest token of each row, after each row's last step."""
+        ...
+
     def candidates(self, count: int) -> Candidates:
-        """Return the candidates of each row after the last step: its `count` likeliest tokens."""
+        """Return the candidates of each row, its `count` likeliest tokens, after a call of `log_probs`."""
         ...
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keras_transformer.inference.backend import Backend, Encoded, StepResult
 from keras_transformer.inference.beam_search import BeamSearch
@@ -109,9 +110,9 @@ class Batch:
         advanced = []
         rows = len(self._owners)
         if rows:
-            choices = self._decode()
+            choices, finite = self._decode()
             moves: list[Move] = []
-            broken = {self._owners[row] for row in np.flatnonzero(~np.isfinite(choices.log_probs))}
+            broken = {self._owners[row] for row in np.flatnonzero(~finite)}
             for member in self.members:
                 if member in broken:
                     member.request.error = member.request.error or NOT_FINITE
@@ -135,14 +136,24 @@ class Batch:
         self.free = self.backend.slots
         return requests
 
-    def _decode(self) -> Choices:
-        """Decode the next token of all rows together; if that fails, of each row alone."""
+    def _decode(self) -> tuple[Choices, NDArray[np.bool_]]:
+        """Decode the next token of all rows together; if that fails, of each row alone.
+
+        Returns:
+            The choices, and for each row whether its numbers are finite (B,).
+        """
         try:
-            tokens, log_probs = self.backend.step()
+            tokens, logits = self.backend.step()
         except Exception as error:
             _logger.warning("a step of %d rows failed: %s", len(self._owners), error)
             alone = [self._decode_alone(row) for row in range(len(self._owners))]
-            tokens, log_probs = map(np.concatenate, zip(*alone, strict=True))
+            tokens, logits = map(np.concatenate, zip(*alone, strict=True))
+        finite = np.isfinite(logits)
+        log_probs: list[float] = []
+        if self._choosing or any(member.request.scores for member in self.members):
+            values = self.backend.log_probs()
+            finite &= np.isfinite(values)
+            log_probs = values.tolist()
         continuations = None
         if self._choosing:
             scores = [0.0] * len(self._owners)
@@ -151,16 +162,16 @@ class Batch:
                     scores[row] = score
             widest = max(member.request.beam for member in self._choosing)
             continuations = Continuations.of(self.backend.candidates(2 * widest), scores)
-        return Choices(tokens.tolist(), log_probs.tolist(), continuations)
+        return Choices(tokens.tolist(), log_probs, continuations), finite
 
     def _decode_alone(self, row: int) -> StepResult:
-        """Decode the next token of one row; if that fails, its log-probability is NaN."""
+        """Decode the next token of one row; if that fails, its logit is NaN."""
         try:
             step = self.backend.step_alone(row)
         except Exception as error:
             self._owners[row].request.error = str(error)
             return StepResult(np.zeros(1, np.int32), np.full(1, np.nan, np.float32))
-        return StepResult(step.tokens.copy(), step.log_probs.copy())
+        return StepResult(step.tokens.copy(), step.logits.copy())
 
     def _retire(self) -> None:
         """Remove the requests that have ended."""

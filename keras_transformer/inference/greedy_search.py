@@ -1,5 +1,6 @@
 """Greedy search: append the token that the backend has picked, or the likeliest one that is allowed."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,11 +24,14 @@ class GreedySearch:
         request, row = self.request, rows[0]
         token = choices.tokens[row]
         request.tokens.append(token)
-        request.log_probs.append(choices.log_probs[row])
+        if request.scores:
+            request.log_probs.append(choices.log_probs[row])
         guard, over = request.guard, token == self.end_id or len(request.tokens) == request.max_tokens
         if not over and (guard is None or not guard.stuck(request.tokens)):
             return ()
-        score = sum(request.log_probs) / len(request.tokens) ** request.length_penalty
+        score = math.nan
+        if request.scores:
+            score = sum(request.log_probs) / len(request.tokens) ** request.length_penalty
         request.finish([Answer(request.tokens, score, request.log_probs)], self.end_id)
         return ()
 

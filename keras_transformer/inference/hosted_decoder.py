@@ -36,6 +36,8 @@ class Decoder:
         limit: Largest number of tokens of the answer to a source; max_length applies as well.
         longest: Largest number of tokens that the model allows for any answer, if max_length is a smaller one
             of the caller.
+        scores: Whether greedy answers have log-probabilities and scores, which cost time in each step; those
+            of a beam always have.
     """
 
     def __init__(
@@ -47,12 +49,14 @@ class Decoder:
         slots: int = SLOTS,
         limit: AnswerLimit = ANSWER_LIMIT,
         longest: int | None = None,
+        scores: bool = True,
     ) -> None:
         self.make_backend = make_backend
         self.end_id, self.max_length = end_id, max_length
         self.workers, self.slots = workers, slots
         self.limit = limit
         self.longest = longest or max_length
+        self.scores = scores
         self._idle: list[tuple[Sizes, Batch]] = []
 
     def search(
@@ -83,6 +87,7 @@ class Decoder:
                 length_penalty=length_penalty,
                 prefix=prefix,
                 guard=self._guard(source, prefix) if loop_guard else None,
+                scores=self.scores,
             )
             for source, prefix in zip(rows, prefixes or [()] * len(rows), strict=True)
         ]

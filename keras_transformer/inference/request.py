@@ -45,6 +45,7 @@ class Request:
     branching: bool = False  # the answers of a beam differ in the token after the prefix
     no_repeat_ngram: int = 0  # the search makes no n-gram of so many tokens twice; 0 is off
     guard: LoopGuard | None = None  # None returns loops as they are
+    scores: bool = True  # whether a greedy answer has log-probabilities; those of a beam always have
     tokens: list[int] = field(default_factory=list)
     log_probs: list[float] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)  # best first, once the request has ended

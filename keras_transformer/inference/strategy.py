@@ -28,7 +28,7 @@ class Choices(NamedTuple):
     """Results of one step for all rows of a batch."""
 
     tokens: list[int]
-    log_probs: list[float]
+    log_probs: list[float]  # empty if no request needs them
     continuations: Continuations | None  # None if no search needs them
 
 

@@ -124,7 +124,9 @@ class TranslationEnsemble:
         return hypotheses(self, texts, **options)
 
 
-def ensemble_decoder(ensemble: TranslationEnsemble, search: Search, max_length: int) -> Decoder:
+def ensemble_decoder(
+    ensemble: TranslationEnsemble, search: Search, max_length: int, scores: bool
+) -> Decoder:
     """Return a decoder of rows with the current weights of all models."""
     hosts = [model.derived.get(HostedModel) for model in ensemble.models]
     members = [host.backends(search.start_id) for host in hosts]
@@ -133,4 +135,4 @@ def ensemble_decoder(ensemble: TranslationEnsemble, search: Search, max_length: 
     def make_backend(*sizes: int) -> EnsembleBackend:
         return EnsembleBackend([make(*sizes) for make in members], candidates)
 
-    return decoder_of(make_backend, ensemble.network, search.end_id, max_length)
+    return decoder_of(make_backend, ensemble.network, search.end_id, max_length, scores)

@@ -46,14 +46,15 @@ class HostedModel:
         self._values: list[NDArray[Any]] = []
         self._sessions: dict[Any, Any] = {}
 
-    def decoder(self, search: Search, max_length: int) -> Decoder:
-        """Return a decoder of rows with the current weights."""
-        return decoder_of(self.backends(search.start_id), self.model.network, search.end_id, max_length)
+    def decoder(self, search: Search, max_length: int, scores: bool = True) -> Decoder:
+        """Return a decoder of rows with the current weights, whose greedy answers have scores or not."""
+        make_backend = self.backends(search.start_id)
+        return decoder_of(make_backend, self.model.network, search.end_id, max_length, scores)
 
     def backends(self, start_id: int) -> MakeBackend:
         """Return the function that creates a worker's backend, with the current weights."""
-        encode, decode, choose = self._sessions_of(encoder, decoder, _candidates)
-        return partial(OnnxBackend, encode, decode, choose, start_id)
+        encode, decode, score, choose = self._sessions_of(encoder, decoder, _scores, _candidates)
+        return partial(OnnxBackend, encode, decode, score, choose, start_id)
 
     def candidates(self) -> Any:
         """Return the session of the graph of candidates, which has no weights."""
@@ -74,7 +75,9 @@ class HostedModel:
         return [self._sessions[make] for make in graphs]
 
 
-def decoder_of(make_backend: MakeBackend, network: Network, end_id: int, max_length: int) -> Decoder:
+def decoder_of(
+    make_backend: MakeBackend, network: Network, end_id: int, max_length: int, scores: bool
+) -> Decoder:
     """Return a decoder of rows on all cores, with the limits of a network."""
     return Decoder(
         make_backend,
@@ -83,7 +86,12 @@ def decoder_of(make_backend: MakeBackend, network: Network, end_id: int, max_len
         usable_cores(),
         limit=network.answer_limit,
         longest=network.max_length,
+        scores=scores,
     )
+
+
+def _scores(network: NetworkWeights, products: Products) -> Graph:
+    return transformer.scores(network.target_vocabulary)
 
 
 def _candidates(network: NetworkWeights, products: Products) -> Graph:

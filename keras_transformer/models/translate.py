@@ -77,7 +77,7 @@ def sentence_translator(
     """Return a function that translates undivided sentences with the current weights of the model."""
     tokenizer, max_tokens = _tokenizer(model), model.network.max_length
     options = Search(tokenizer.bos_id, tokenizer.eos_id, beam, length_penalty)
-    search = prepared_search(model, options, loop_guard=loop_guard)
+    search = prepared_search(model, options, loop_guard=loop_guard, scores=False)
 
     def translate_prepared(sentences: list[str]) -> list[Translation]:
         found = search(tokenizer.encode_source(sentences, max_tokens))
@@ -174,20 +174,24 @@ def search_ids(
 
 
 def prepared_search(
-    model: Model, search: Search, max_tokens: int | None = None, loop_guard: bool = False
+    model: Model,
+    search: Search,
+    max_tokens: int | None = None,
+    loop_guard: bool = False,
+    scores: bool = True,
 ) -> Callable[..., list[list[Answer]]]:
     """Return a function of rows and `prefixes` that searches as `search_ids` does.
 
-    It uses the current weights of the model. ONNX Runtime decodes. Where a model has no ONNX graphs (an
-    unusual network, quantized layers, a subclass), the traced loop over the layers decodes; it returns no
-    scores.
+    It uses the current weights of the model. ONNX Runtime decodes; without `scores`, greedy answers have
+    none, which saves time. Where a model has no ONNX graphs (an unusual network, quantized layers, a
+    subclass), the traced loop over the layers decodes; it returns no scores.
     """
     check_search(search.beam, search.length_penalty, max_tokens)
     max_length = min(max_tokens or model.network.max_length, model.network.max_length)
     if isinstance(model, TranslationEnsemble):
-        decoder = ensemble_decoder(model, search, max_length)
+        decoder = ensemble_decoder(model, search, max_length, scores)
     elif refusal(model) is None:
-        decoder = model.derived.get(HostedModel).decoder(search, max_length)
+        decoder = model.derived.get(HostedModel).decoder(search, max_length, scores)
     else:
         return partial(_search_layers, model, search, max_length, loop_guard)
     return partial(

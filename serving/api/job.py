@@ -21,7 +21,7 @@ class Partial(NamedTuple):
 
     Attributes:
         tokens: Tokens of the first parts; the last one may still grow, but these tokens stay.
-        log_probs: Log-probability of each of the tokens.
+        log_probs: Log-probability of each of the tokens; empty for a greedy search without scores.
         complete: Whether the result is complete.
         looped: Whether the loop guard found a loop in one of the parts, within the limit.
     """
@@ -199,10 +199,11 @@ class Job:
 def _growing(request: Request) -> tuple[list[int], list[float]]:
     """Return the tokens that stay whatever follows them, with their log-probabilities.
 
-    The engine's thread may be between two changes: a token that has no log-probability yet is left out.
+    The engine's thread may be between two changes: a token that has no log-probability yet is left out, if it
+    gets one.
     """
     log_probs = request.log_probs
-    tokens = request.tokens[: len(log_probs)]
+    tokens = request.tokens[: len(log_probs) if request.scores else None]
     if request.guard is not None:
         tokens = list(request.guard.certain(tokens))
     return tokens, log_probs[: len(tokens)]

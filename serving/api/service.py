@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict
 from functools import cache, partial
+from typing import Any
 
 from keras_transformer.text.division import TargetLanguageError, divided_for
 from serving.api.context import CallContext
@@ -136,10 +137,10 @@ class TranslationService:
         except TargetLanguageError as error:
             remedy = "Name it as target_language, in HTTP target, or begin the text with >>CODE<<."
             raise InvalidError("options.target_language", f"{error} {remedy}") from error
-        search = {}
+        search: dict[str, Any] = {"scores": options.scores}
         widened = options.beam or options.alternatives or options.HasField("length_penalty")
         if widened or options.prefix or options.no_repeat_ngram:
-            search = search_of(options, model, len(parts.texts))
+            search |= search_of(options, model, len(parts.texts))
         loop_guard = options.loop_guard or not options.HasField("loop_guard")
         requests = model.requests(
             parts.texts, options.max_output_tokens, priority, deadline, search, loop_guard

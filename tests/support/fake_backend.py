@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_transformer.inference.backend import Candidates, Encoded, Ids, StepResult
+from keras_transformer.inference.backend import Candidates, Encoded, Floats, Ids, StepResult
 
 END = 3
 BROKEN_SOURCE, BROKEN_STEP, NO_NUMBER = 97, 98, 99  # tokens of a source that fails
@@ -54,8 +54,12 @@ class FakeBackend:
         if token == BROKEN_STEP + 100:
             raise RuntimeError("no step")
         self.rows[row][1].append(token)
-        log_prob = float("nan") if token == NO_NUMBER + 100 else -token / 1024
-        return StepResult(np.array([token], np.int32), np.array([log_prob], np.float32))
+        logit = float("nan") if token == NO_NUMBER + 100 else float(token)
+        return StepResult(np.array([token], np.int32), np.array([logit], np.float32))
+
+    def log_probs(self) -> Floats:
+        last = [decoded[-1] if decoded else 0 for _, decoded in self.rows]
+        return np.array(last, np.float32) / -1024
 
     def candidates(self, count: int) -> Candidates:
         raise AssertionError("greedy search without a prefix has no choice")

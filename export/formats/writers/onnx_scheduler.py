@@ -1,18 +1,18 @@
-"""Writer of encoder.onnx and decoder.onnx."""
+"""Writer of encoder.onnx, decoder.onnx, and the graphs for scores and candidates."""
 
 from pathlib import Path
 
-from export.artifact.layout import CANDIDATES
+from export.artifact.layout import CANDIDATES, SCORES
 from keras_transformer.files import write_pieces
 from keras_transformer.graphs.precision import Float32, Products
-from keras_transformer.graphs.transformer import candidates, decoder, encoder
+from keras_transformer.graphs.transformer import candidates, decoder, encoder, scores
 from keras_transformer.models.hosted import refusal
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.models.weights import network_weights
 
 
 def write_scheduler_onnx(model: TranslationModel, directory: Path, products: Products | None = None) -> None:
-    """Write both graphs.
+    """Write the graphs.
 
     Args:
         model: Model with float weights.
@@ -31,4 +31,5 @@ def write_scheduler_onnx(model: TranslationModel, directory: Path, products: Pro
         graph = make(network, products)
         write_pieces(directory / f"{graph.name}{products.suffix}.onnx", graph.pieces())
         del graph
-    write_pieces(directory / Path(CANDIDATES).name, candidates(network.target_vocabulary).pieces())
+    for path, make_small in ((SCORES, scores), (CANDIDATES, candidates)):
+        write_pieces(directory / Path(path).name, make_small(network.target_vocabulary).pieces())

@@ -33,6 +33,7 @@ class EnsembleBackend:
         self._candidates = candidates
         self._counts = [0] * len(members)  # of the arrays that each member's encoder returns
         self._log_probs: Floats = np.zeros((0, 0), np.float32)
+        self._likeliest: Floats = np.zeros(0, np.float32)
         self._failure = RuntimeError("no step has failed")
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
@@ -55,16 +56,21 @@ class EnsembleBackend:
         except Exception as error:
             self._failure = RuntimeError(str(error))
             raise
-        self._log_probs = mean_log_probs([member.candidates(1).log_probs for member in self._members])
+        self._log_probs = mean_log_probs([_log_probs(member) for member in self._members])
         tokens = self._log_probs.argmax(axis=1).astype(np.int32)
         rows = np.arange(len(tokens), dtype=np.int32)
         for member in self._members:
             member.follow(rows, rows, tokens)
-        return StepResult(tokens, self._log_probs[rows, tokens])
+        self._likeliest = self._log_probs[rows, tokens]
+        return StepResult(tokens, self._likeliest)
 
     def step_alone(self, row: int) -> StepResult:
         """Raise the error of the step before: some models have made it and others have not."""
         raise self._failure
+
+    def log_probs(self) -> Floats:
+        """Return the log-probability of the likeliest token of each row."""
+        return self._likeliest
 
     def candidates(self, count: int) -> Candidates:
         """Return the candidates of each row after the last step."""
@@ -81,6 +87,12 @@ class EnsembleBackend:
         """Remove a row. The last row takes its index."""
         for member in self._members:
             member.retire(row)
+
+
+def _log_probs(member: Backend) -> Floats:
+    """Return the log-probabilities (B, V) of a member after its step."""
+    member.log_probs()
+    return member.candidates(1).log_probs
 
 
 def mean_log_probs(log_probs: Sequence[Floats]) -> Floats:

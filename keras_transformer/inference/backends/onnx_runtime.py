@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_transformer.inference.backend import Candidates, Encoded, Ids, StepResult
+from keras_transformer.inference.backend import Candidates, Encoded, Floats, Ids, StepResult
 
+VALUES = ("logit", "logits", "log_prob", "log_probs")  # outputs with a row of numbers for each row
 KINDS: dict[str, type[np.generic]] = {"tensor(float)": np.float32, "tensor(int8)": np.int8}
 
 Arrays = dict[str, NDArray[Any]]
@@ -24,6 +25,8 @@ class OnnxBackend:
     Args:
         encoder: Session of the encoder.
         decoder: Session of the decoder.
+        scores: Session of the graph of log-probabilities; None for a decoder of an earlier release, which
+            computes them itself.
         candidates: Session of the graph of candidates; None for no beams and prefixes.
         start_id: Id of the token before every answer.
         slots: Maximum of B.
@@ -35,6 +38,7 @@ class OnnxBackend:
         self,
         encoder: Any,
         decoder: Any,
+        scores: Any,
         candidates: Any,
         start_id: int,
         slots: int,
@@ -59,13 +63,12 @@ class OnnxBackend:
         self._token = np.zeros((slots, 1), np.int32)
         self._position = np.zeros(slots, np.int32)
         self._memory_position = np.zeros(slots, np.int32)
-        self._log_prob = np.zeros((slots, 1), np.float32)
-        outputs = {value.name: value for value in decoder.get_outputs()}
-        self._candidates: Any = candidates if "log_probs" in outputs else None
-        self.has_candidates = self._candidates is not None
-        vocabulary = outputs["log_probs"].shape[1] if self.has_candidates else 0
-        self._log_probs = np.zeros((slots, vocabulary), np.float32)
+        self._scores, self._candidates = scores, candidates
+        self._logits = _buffers(decoder, slots)  # of earlier releases log-probabilities
+        self._log_probs = self._logits if scores is None else _buffers(scores, slots)
+        self.has_candidates = candidates is not None and "log_probs" in self._log_probs
         self._bindings: dict[int, Any] = {}
+        self._scores_bindings: dict[int, Any] = {}
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
         """Encode sources of one length."""
@@ -98,9 +101,21 @@ class OnnxBackend:
         rows = slice(row, row + 1)
         return self._run(self._bound(rows), rows)
 
+    def log_probs(self) -> Floats:
+        """Return the log-probability of the likeliest token of each row."""
+        rows = slice(self.rows)
+        if self._scores is not None:
+            binding = self._scores_bindings.get(self.rows)
+            if binding is None:
+                inputs = {"logits": self._logits["logits"][rows], "next": self._token[rows]}
+                binding = _bound(self._scores, inputs, _of_rows(self._log_probs, rows))
+                self._scores_bindings[self.rows] = binding
+            self._scores.run_with_iobinding(binding)
+        return self._log_probs["log_prob"][rows, 0]
+
     def candidates(self, count: int) -> Candidates:
-        """Return the candidates of each row after the last step."""
-        log_probs = self._log_probs[: self.rows]
+        """Return the candidates of each row."""
+        log_probs = self._log_probs["log_probs"][: self.rows]
         counts = np.array([min(count, log_probs.shape[1])])
         return Candidates(log_probs, *self._candidates.run(None, {"log_probs": log_probs, "count": counts}))
 
@@ -127,10 +142,10 @@ class OnnxBackend:
     def _run(self, binding: Any, rows: slice) -> StepResult:
         self._decoder.run_with_iobinding(binding)
         self._position[rows] += 1
-        return StepResult(self._token[rows, 0], self._log_prob[rows, 0])
+        logits = self._logits["logit" if "logit" in self._logits else "log_prob"]
+        return StepResult(self._token[rows, 0], logits[rows, 0])
 
     def _bound(self, rows: slice) -> Any:
-        binding = self._decoder.io_binding()
         inputs: Arrays = {
             "token": self._token[rows],
             "position": self._position[rows],
@@ -144,18 +159,31 @@ class OnnxBackend:
                 inputs[name] = outputs[f"{name}_written"] = buffer[part, rows]
         for part in range(len(self._last)):
             inputs[f"last_{part_name(part)}"] = self._last[part, rows]
-        for name, values in inputs.items():
-            binding.bind_input(name, *_address(values))
-        for name, values in outputs.items():
-            binding.bind_output(name, *_address(values))
-        return binding
+        return _bound(self._decoder, inputs, outputs)
 
     def _outputs(self, rows: slice) -> Arrays:
         """Return the buffers of the decoder's outputs for these rows, except the caches."""
-        outputs: Arrays = {"next": self._token[rows], "log_prob": self._log_prob[rows]}
-        if self.has_candidates:
-            outputs["log_probs"] = self._log_probs[rows]
-        return outputs
+        return {"next": self._token[rows]} | _of_rows(self._logits, rows)
+
+
+def _buffers(session: Any, slots: int) -> Arrays:
+    """Return a buffer for each output of logits or log-probabilities."""
+    outputs = {value.name: value for value in session.get_outputs()}
+    return {name: np.zeros((slots, outputs[name].shape[1]), np.float32) for name in VALUES if name in outputs}
+
+
+def _of_rows(buffers: Arrays, rows: slice) -> Arrays:
+    return {name: buffer[rows] for name, buffer in buffers.items()}
+
+
+def _bound(session: Any, inputs: Arrays, outputs: Arrays) -> Any:
+    """Bind the inputs and outputs of a session to arrays, which must not move."""
+    binding = session.io_binding()
+    for name, values in inputs.items():
+        binding.bind_input(name, *_address(values))
+    for name, values in outputs.items():
+        binding.bind_output(name, *_address(values))
+    return binding
 
 
 def _address(values: NDArray[Any]) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (without its operators the graph does not load)
 
-from keras_transformer.inference.backend import Candidates, Encoded, Ids, StepResult
+from keras_transformer.inference.backend import Candidates, Encoded, Floats, Ids, StepResult
 
 GROWTH = 8  # positions by which the cache grows
 
@@ -27,6 +27,7 @@ class SavedModelBackend:
         self._loaded = tf.saved_model.load(str(directory))
         self._encode, self._step = (self._loaded.signatures[name] for name in ("encode", "step"))
         self._token = self._position = self._memory_length = np.zeros(0, np.int32)
+        self._log_probs = np.zeros(0, np.float32)
         self._memory: Any = None  # (2 L, B, H, S, K), zeros after the end of a row's source
         self._cache: Any = None  # (2 L, B, H, T, K)
 
@@ -54,7 +55,8 @@ class SavedModelBackend:
         self._cache = result["cache_written"]
         self._token = result["next"].numpy()
         self._position = self._position + 1
-        return StepResult(self._token, result["log_prob"].numpy())
+        self._log_probs = result["log_prob"].numpy()
+        return StepResult(self._token, self._log_probs)
 
     def step_alone(self, row: int) -> StepResult:
         """Decode the next token of one row."""
@@ -62,9 +64,15 @@ class SavedModelBackend:
         cache = _with_positions(self._cache, result["cache_written"].shape[3])
         self._cache = tf.concat([cache[:, :row], result["cache_written"], cache[:, row + 1 :]], axis=1)
         self._token, self._position = self._token.copy(), self._position.copy()
+        self._log_probs = np.resize(self._log_probs, len(self._token))
         self._token[row] = result["next"].numpy()[0]
+        self._log_probs[row] = result["log_prob"].numpy()[0]
         self._position[row] += 1
-        return StepResult(self._token[row : row + 1], result["log_prob"].numpy())
+        return StepResult(self._token[row : row + 1], self._log_probs[row : row + 1])
+
+    def log_probs(self) -> Floats:
+        """Return the log-probability of the likeliest token of each row."""
+        return self._log_probs
 
     def candidates(self, count: int) -> Candidates:
         """Refuse, because the signatures return no candidates."""

@@ -130,9 +130,10 @@ def test_a_row_is_bit_for_bit_the_same_among_rows_at_other_positions(
 
     def steps(backend: OnnxBackend, count: int, heard: list[list[bytes]]) -> None:
         for _ in range(count):
-            tokens, log_probs = backend.step()
+            tokens, logits = backend.step()
+            log_probs = backend.log_probs()
             for row, said in enumerate(heard[: backend.rows]):
-                said.append(tokens[row].tobytes() + log_probs[row].tobytes())
+                said.append(b"".join(values[row].tobytes() for values in (tokens, logits, log_probs)))
 
     alone: list[list[bytes]] = [[] for _ in rows]
     for memory, heard in zip(encoded, alone, strict=True):
@@ -166,10 +167,10 @@ def test_of_equal_logits_the_first_wins(vocabulary: int, tmp_path: Path) -> None
     write_scheduler_onnx(model, tmp_path)
     backend = open_backend(tmp_path, "float32", START)(1, 3, 4)
     backend.admit(backend.encode([[5, 6, END]]))
-    tokens, log_probs = backend.step()
-    assert tokens.tolist() == [0]
+    tokens, logits = backend.step()
+    assert (tokens.tolist(), logits.tolist()) == ([0], [0.0])
     # all are equally likely, and what fills up the last block is none of them
-    assert np.allclose(log_probs, -np.log(vocabulary))
+    assert np.allclose(backend.log_probs(), -np.log(vocabulary))
     for count in (5, 64, vocabulary, vocabulary + 1):
         assert backend.candidates(count).tokens.tolist() == [[*range(min(count, vocabulary))]]
 

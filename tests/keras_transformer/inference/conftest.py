@@ -21,14 +21,15 @@ def model() -> "TranslationModel":
 
 @pytest.fixture(scope="module")
 def sessions(model: "TranslationModel") -> list[Any]:
-    """The model's graphs in ONNX Runtime: encoder, decoder, and what gives a beam its candidates."""
+    """The model's graphs in ONNX Runtime: encoder, decoder, log-probabilities, and candidates of a beam."""
     from keras_transformer.graphs.precision import Float32
-    from keras_transformer.graphs.transformer import candidates, decoder, encoder
+    from keras_transformer.graphs.transformer import candidates, decoder, encoder, scores
     from keras_transformer.inference.backends.session import open_session
     from keras_transformer.models.weights import network_weights
 
     network = network_weights(model)
-    graphs = encoder(network, Float32()), decoder(network, Float32()), candidates(VOCABULARY)
+    graphs = [make(network, Float32()) for make in (encoder, decoder)]
+    graphs += [make(VOCABULARY) for make in (scores, candidates)]
     return [open_session(bytes(graph)) for graph in graphs]
 
 

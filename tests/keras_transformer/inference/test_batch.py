@@ -1,7 +1,10 @@
 """The batch by itself: who comes, who goes, and that nobody suffers for another."""
 
+import math
+
 import pytest
 
+from keras_transformer.inference.backend import Floats
 from keras_transformer.inference.batch import NOT_FINITE, Batch
 from keras_transformer.inference.request import End, Request
 from tests.support.fake_backend import (
@@ -55,10 +58,34 @@ def test_an_answer_that_is_long_enough_ends_there() -> None:
     assert (long.tokens, long.end) == ([105, 106], End.LENGTH)
 
 
+class Counting(FakeBackend):
+    """It counts how often log-probabilities are computed."""
+
+    computed = 0
+
+    def log_probs(self) -> Floats:
+        self.computed += 1
+        return super().log_probs()
+
+
+def test_log_probabilities_are_computed_while_a_request_in_the_batch_needs_them() -> None:
+    runtime = Counting(4)
+    batch = Batch(runtime, END)
+    needs, other = request(5), request(6, 7, 8, scores=False)
+    batch.admit([needs, other])
+    decoded(batch)
+    assert (runtime.steps, runtime.computed) == (4, 2)  # the first answer has one token and its end
+    assert needs.log_probs == [-105 / 1024, -END / 1024]
+    assert needs.answers[0].score == sum(needs.log_probs) / 2
+    assert (other.tokens, other.log_probs) == (answer(other.source), [])
+    assert math.isnan(other.answers[0].score)
+
+
+@pytest.mark.parametrize("scores", [True, False])
 @pytest.mark.parametrize("bad", [BROKEN_SOURCE, BROKEN_STEP, NO_NUMBER])
-def test_one_whose_step_or_encoding_fails_fails_alone(bad: int) -> None:
+def test_one_whose_step_or_encoding_fails_fails_alone(bad: int, scores: bool) -> None:
     batch = Batch(FakeBackend(4), END)
-    good, broken, other = request(5, 6), request(7, bad), request(8, 9)
+    good, broken, other = (request(*source, scores=scores) for source in ((5, 6), (7, bad), (8, 9)))
     failed = batch.admit([good, broken, other])
     failed += [each for each in decoded(batch) if each.end is End.FAILED]
     assert failed == [broken]

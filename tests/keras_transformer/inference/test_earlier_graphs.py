@@ -1,4 +1,7 @@
-"""The graphs of earlier releases still run: their attention to the memory writes the last source token."""
+"""The graphs of earlier releases still run.
+
+Their attention to the memory writes the last source token, and their decoder computes the log-probabilities.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +25,13 @@ START, SLOTS = 2, 7
 def earlier_sessions(model: "TranslationModel", sessions: list[Any]) -> list[Any]:
     """Encoder and decoder as they were: the keys and values of the last source token are passed along."""
     from keras_transformer.graphs.precision import Float32
-    from keras_transformer.graphs.transformer import candidates, decoder, encoder
+    from keras_transformer.graphs.transformer import candidates, decoder, encoder, scores
     from keras_transformer.inference.backends.session import open_session
     from keras_transformer.models.weights import network_weights
 
     network = network_weights(model)
     first, second = (onnx.load_from_string(bytes(make(network, Float32()))) for make in (encoder, decoder))
+    joined = {f"its_{name}": name for name in ("logits", "next", "log_prob", "log_probs")}
     slice_at = {"begin": [-1], "end": [2**31], "axis": [3], "joined": [0, 0, 1, -1]}
     first.graph.initializer.extend(numpy_helper.from_array(np.array(v), k) for k, v in slice_at.items())
     first.graph.node.extend(
@@ -45,8 +49,20 @@ def earlier_sessions(model: "TranslationModel", sessions: list[Any]) -> list[Any
             second.graph.input.append(
                 helper.make_tensor_value_info(node.input[place], TensorProto.FLOAT, shape)
             )
+    kept = [value for value in second.graph.output if value.name not in ("logit", "logits")]
+    scoring = onnx.compose.add_prefix(onnx.load_from_string(bytes(scores(VOCABULARY))), "its_").graph
+    for node in scoring.node:
+        for names in (node.input, node.output):
+            names[:] = [joined.get(name, name) for name in names]
+    for value in scoring.output:
+        value.name = joined[value.name]
+    del second.graph.output[:]
+    second.graph.output.extend([*kept, *scoring.output])
+    second.graph.node.extend(scoring.node)
+    second.graph.initializer.extend(scoring.initializer)
     graphs = [first.SerializeToString(), second.SerializeToString(), bytes(candidates(VOCABULARY))]
-    return [open_session(graph) for graph in graphs]
+    encode, decode, choose = map(open_session, graphs)
+    return [encode, decode, None, choose]
 
 
 def test_they_give_the_same_answers_and_scores_greedily_and_with_a_beam(
@@ -62,5 +78,6 @@ def test_they_give_the_same_answers_and_scores_greedily_and_with_a_beam(
             batch.step(0.0)
         return [each.answers for each in requests]
 
+    assert "log_probs" in {value.name for value in earlier_sessions[1].get_outputs()}
     assert "last_key_0" in {value.name for value in earlier_sessions[1].get_inputs()}
     assert answers(earlier_sessions) == answers(sessions)

@@ -1,5 +1,6 @@
 """Many sources through the graphs of a model: each gets the answer that it would get alone."""
 
+import math
 import threading
 from functools import partial
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from keras_transformer import TranslationModel
 from keras_transformer.decoding.traced_search import Search, search_traced
+from keras_transformer.inference.answer import Answer
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
 from keras_transformer.inference.hosted_decoder import Decoder
 from keras_transformer.text.lengths import AnswerLimit
@@ -40,6 +42,15 @@ def test_however_many_work_at_once_a_source_has_the_answer_it_has_alone(
     assert together.translate_ids(rows) == alone  # the scores too, bit for bit
     assert together.translate_ids(rows[:3]) == alone[:3]
     assert together.translate_ids([]) == []
+
+
+def test_without_scores_the_tokens_are_the_same_and_a_beam_has_its_scores_all_the_same(
+    sessions: list[Any], rows: list[list[int]]
+) -> None:
+    unscored = decoder(sessions, scores=False)
+    expected = [Answer(answer.ids, math.nan, []) for answer in decoder(sessions).translate_ids(rows[:40])]
+    assert unscored.translate_ids(rows[:40]) == expected
+    assert unscored.search(rows[:8], beam=3) == decoder(sessions).search(rows[:8], beam=3)
 
 
 def test_an_answer_begins_as_it_is_told_and_ends_at_its_limit_as_in_the_loop_over_the_layers(

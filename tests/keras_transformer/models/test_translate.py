@@ -152,13 +152,13 @@ def test_as_long_as_no_weight_changes_the_weights_are_laid_out_once(model: Trans
     assert own.translate(["Non."]) == said[1:]
     own.set_weights(own.get_weights())  # the same numbers
     assert own.translate(["Merci."]) == said[:1]
-    assert own.derived.get(HostedModel).graphs_made == 3  # the encoder, the decoder, and the candidates
+    assert own.derived.get(HostedModel).graphs_made == 4  # encoder, decoder, scores, candidates
     bias = own.decoder.blocks[0].feed_forward.outer.bias
     bias.assign_add(8.0 * np.arange(bias.shape[0]))
     assert own.translate(["Merci."]) != said[:1]
     bias.assign_sub(8.0 * np.arange(bias.shape[0]))
     assert own.translate(["Merci."]) == said[:1]
-    assert own.derived.get(HostedModel).graphs_made == 3 * 3
+    assert own.derived.get(HostedModel).graphs_made == 3 * 4
 
 
 def step_by_step(model: TranslationModel, row: list[int], most: int) -> list[int]:

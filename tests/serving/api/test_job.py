@@ -81,6 +81,9 @@ def test_a_token_whose_log_probability_is_not_there_yet_is_not_there_either() ->
         model = echo()
         between = job(model, 5, ended(FIRST), part([20, 21, 22], 1, guarded=False))
         assert between.partial() == Partial([FIRST, [20]], [-1.0] * 4, complete=False)
+        unscored = part([20, 21, 22], 0, guarded=False)
+        unscored.scores = False
+        assert job(model, 6, unscored).partial() == Partial([[20, 21, 22]], [], complete=False)
         later = job(model, 5, ended(FIRST), request := part([20, 21, 22], guarded=False))
         result = later.partial()
         request.finish([Answer([20], -1.0, [-1.0])], END)  # while the answer is written

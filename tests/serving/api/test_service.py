@@ -8,6 +8,7 @@ import grpc
 import pytest
 from grpc import StatusCode
 
+from keras_transformer.inference.backend import Floats
 from keras_transformer.inference.queue import QueueFullError
 from keras_transformer.phrasebook import phrasebook
 from serving.errors import InvalidError, Refusal, UnknownModelError, refusal
@@ -51,6 +52,24 @@ def test_scores_and_tokens_come_if_they_are_asked_for() -> None:
             assert answer.score == pytest.approx(-sum(ids) / 1024 / len(ids), abs=1e-7)
             usage = answer.usage
             assert (usage.parts, usage.source_tokens, usage.target_tokens) == (2, len(ids), len(ids))
+
+    run(scenario)
+
+
+class Unscored(Echo):
+    """It has no log-probabilities."""
+
+    def log_probs(self) -> Floats:
+        raise AssertionError("scores that no caller asked for")
+
+
+def test_log_probabilities_are_not_computed_unless_they_are_asked_for() -> None:
+    async def scenario() -> None:
+        text = "Bonjour. Merci !"
+        async with stub(echo(runtime=Unscored())) as service:
+            assert (await service.Translate(ask(text, length_penalty=0.5))).translation.text == text
+            found = [each async for each in service.StreamTranslate(wire.StreamTranslateRequest(text=text))]
+            assert found[-1].translation.text == text
 
     run(scenario)
 

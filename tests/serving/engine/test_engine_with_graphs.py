@@ -47,7 +47,7 @@ def sources(count: int) -> list[list[int]]:
 
 
 def backend(kind: type[OnnxBackend], version: Path, precision: str, slots: int) -> Any:
-    sessions = open_backend(version, precision, START).args[:3]
+    sessions = open_backend(version, precision, START).args[:4]
     return kind(*sessions, START, slots, LENGTH, LENGTH)
 
 
@@ -169,18 +169,25 @@ class Refusing(OnnxBackend):
 
 
 @pytest.mark.parametrize(
-    ("precision", "kind"),
-    [("float32", Damaging), ("float32", Refusing), ("int8", Refusing)],  # an int8 cannot be no number
+    ("precision", "kind", "scores"),
+    [  # an int8 cannot be no number
+        ("float32", Damaging, True),
+        ("float32", Damaging, False),
+        ("float32", Refusing, True),
+        ("int8", Refusing, True),
+    ],
 )
 def test_beside_one_that_the_model_fails_at_the_others_are_exact(
-    version: Path, precision: str, kind: type[Damaging] | type[Refusing]
+    version: Path, precision: str, kind: type[Damaging] | type[Refusing], scores: bool
 ) -> None:
     rows = [row for row in sources(60) if len(row) > 1]
     bad = rows[20]
     alone = [SchedulerOnnx(version, precision, START, END, LENGTH).translate_ids([row])[0] for row in rows]
     runtime, told = backend(kind, version, precision, 8), Told()
     runtime.bad = bad
-    requests = [Request(row, min(longest_answer(len(row)), LENGTH), on_end=told) for row in rows]
+    requests = [
+        Request(row, min(longest_answer(len(row)), LENGTH), on_end=told, scores=scores) for row in rows
+    ]
     engine = Engine(runtime, END).start()
     engine.submit(*requests)
     assert engine.stop(timeout=120)
@@ -189,4 +196,4 @@ def test_beside_one_that_the_model_fails_at_the_others_are_exact(
     for each, expected in zip(requests, alone, strict=True):
         if each.source != bad:
             assert each.tokens == expected.ids
-            assert sum(each.log_probs) / len(each.log_probs) == expected.score
+            assert each.answers[0].score == expected.score or not scores
