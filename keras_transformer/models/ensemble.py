@@ -124,9 +124,7 @@ class TranslationEnsemble:
         return hypotheses(self, texts, **options)
 
 
-def ensemble_decoder(
-    ensemble: TranslationEnsemble, search: Search, max_length: int, scores: bool
-) -> Decoder:
+def ensemble_decoder(ensemble: TranslationEnsemble, search: Search, max_length: int, scores: bool) -> Decoder:
     """Return a decoder of rows with the current weights of all models."""
     hosts = [model.derived.get(HostedModel) for model in ensemble.models]
     members = [host.backends(search.start_id) for host in hosts]

@@ -55,6 +55,8 @@ class EnsembleBackend:
                 member.step()
         except Exception as error:
             self._failure = RuntimeError(str(error))
+            self._log_probs = np.full_like(_log_probs(self._members[0]), np.nan)
+            self._likeliest = self._log_probs[:, 0]
             raise
         self._log_probs = mean_log_probs([_log_probs(member) for member in self._members])
         tokens = self._log_probs.argmax(axis=1).astype(np.int32)

@@ -29,12 +29,13 @@ def other() -> TranslationModel:
 @pytest.fixture(scope="module")
 def other_sessions(other: TranslationModel) -> list[Any]:
     from keras_transformer.graphs.precision import Float32
-    from keras_transformer.graphs.transformer import candidates, decoder, encoder
+    from keras_transformer.graphs.transformer import candidates, decoder, encoder, scores
     from keras_transformer.inference.backends.session import open_session
     from keras_transformer.models.weights import network_weights
 
     weights = network_weights(other)
-    graphs = encoder(weights, Float32()), decoder(weights, Float32()), candidates(VOCABULARY)
+    graphs = [make(weights, Float32()) for make in (encoder, decoder)]
+    graphs += [make(VOCABULARY) for make in (scores, candidates)]
     return [open_session(bytes(graph)) for graph in graphs]
 
 
@@ -44,7 +45,7 @@ def alone(sessions: list[Any], end_id: int) -> Decoder:
 
 def together(*models: list[Any], end_id: int, **options: int) -> Decoder:
     def make_backend(*sizes: int) -> EnsembleBackend:
-        return EnsembleBackend([OnnxBackend(*sessions, START, *sizes) for sessions in models], models[0][2])
+        return EnsembleBackend([OnnxBackend(*sessions, START, *sizes) for sessions in models], models[0][-1])
 
     return Decoder(make_backend, end_id, LONGEST, **options)
 
@@ -105,8 +106,9 @@ def test_a_prefix_begins_the_answer_of_an_ensemble(
         assert answer.ids[:2] == [7, 8]
 
 
+@pytest.mark.parametrize("beam", [1, 3])
 def test_where_one_model_fails_the_answer_is_an_error_and_not_that_of_the_others(
-    sessions: list[Any], rows: list[list[int]]
+    sessions: list[Any], rows: list[list[int]], beam: int
 ) -> None:
     class Failing(OnnxBackend):
         def step(self) -> Any:
@@ -114,15 +116,15 @@ def test_where_one_model_fails_the_answer_is_an_error_and_not_that_of_the_others
 
     def make_backend(*sizes: int) -> EnsembleBackend:
         return EnsembleBackend(
-            [OnnxBackend(*sessions, START, *sizes), Failing(*sessions, START, *sizes)], sessions[2]
+            [OnnxBackend(*sessions, START, *sizes), Failing(*sessions, START, *sizes)], sessions[-1]
         )
 
     with pytest.raises(DecodingError, match="no memory is left"):
-        Decoder(make_backend, END, LONGEST).search(rows[:3])
+        Decoder(make_backend, END, LONGEST).search(rows[:3], beam=beam)
 
 
 def test_a_backend_without_candidates_is_no_member(sessions: list[Any]) -> None:
     greedy = OnnxBackend(*sessions, START, 1, 8, 8)
     greedy.has_candidates = False
     with pytest.raises(ValueError, match="candidates"):
-        EnsembleBackend([greedy], sessions[2])
+        EnsembleBackend([greedy], sessions[-1])
