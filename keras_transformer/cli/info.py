@@ -93,7 +93,16 @@ def _lines(summary: dict[str, Any]) -> list[str]:
 
 
 def _trained(summary: dict[str, Any]) -> dict[str, str | None]:
-    return {"scores": summary["scores"] and _scores(summary["scores"])}
+    """Return the rows of a run or a .keras file."""
+    return {**_typed(summary["recipe"] or {}), "scores": summary["scores"] and _scores(summary["scores"])}
+
+
+def _typed(recipe: dict[str, Any]) -> dict[str, str | None]:
+    from keras_transformer.training.data.typed import KINDS
+
+    kinds = (f"{recipe[kind]:.2g} {kind.replace('_', ' ')}" for kind in KINDS if recipe.get(kind))
+    shares = ", ".join(kinds)
+    return {"typed": f"shares of the sentences: {shares}"} if shares else {}
 
 
 def _exported(summary: dict[str, Any]) -> dict[str, str | None]:

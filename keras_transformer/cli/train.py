@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from keras_transformer.training.runs.starting_point import StartingPoint
 
 FOLLOWS = "follows the size of the corpus"
+TYPED = "share of the sentences that are trained on"
 RECIPE_HELP = {
     "preset": "size of the network: tiny, small, base or student ({preset})",
     "dropout": f"share of activations dropped in training ({FOLLOWS}: 0.1 to 0.3)",
@@ -40,6 +41,11 @@ RECIPE_HELP = {
     "bpe_dropout": "share of the merges of BPE that is skipped; the corpus is encoded several times (0)",
     "both_ways": "share of the steps, the first ones, that see every pair in both directions "
     f"({FOLLOWS}: 0.33 or 0)",
+    "upper_case": f"{TYPED} in upper case, with their translations (0.02)",
+    "title_case": f"{TYPED} In Title Case (0.02)",
+    "lower_case": f"{TYPED} in lower case without the full stop (0.02)",
+    "no_punctuation": f"{TYPED} without the final punctuation mark (0.02)",
+    "typing_errors": f"{TYPED} with typing errors (0.02)",
     "tokenizer": "how the vocabulary is learned: bpe or unigram; or a directory with shared.model, or with "
     "source.model and target.model, SentencePiece models that are there (bpe)",
     "vocabulary_size": "pieces of the vocabulary (8,000, or as many as the corpus supports)",

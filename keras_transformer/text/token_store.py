@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from keras_transformer.files import Synced
 from keras_transformer.text.corpus import Pair
@@ -44,7 +44,7 @@ class TokenStore:
         max_tokens: int | None = None,
         dropout: float = 0.0,
         seed: int = 0,
-        rates: NDArray[np.float64] | None = None,
+        rates: ArrayLike | None = None,
     ) -> Self:
         """Tokenize pairs one chunk at a time, and write the store.
 
@@ -55,8 +55,8 @@ class TokenStore:
             max_tokens: Largest number of tokens; longer sentences are cut and keep their end id.
             dropout: Dropout of the tokenizer: a repeated pair is split into other pieces.
             seed: Seed of the dropout.
-            rates: Number of times that each pair is drawn in an epoch; None means once. Repeated pairs
-                repeat their rates.
+            rates: Number of times that each pair is drawn in an epoch; None means once. They are read after
+                the last pair. Repeated pairs repeat their rates.
 
         Returns:
             The opened store.
@@ -79,8 +79,9 @@ class TokenStore:
                 np.save(file, np.concatenate(ends[side]))
         (directory / RATES).unlink(missing_ok=True)
         if rates is not None:
+            once = np.asarray(rates, np.float64)
             with Synced(directory / RATES) as file:
-                np.save(file, np.tile(rates, len(np.concatenate(ends[0])) // len(rates)))
+                np.save(file, np.tile(once, len(np.concatenate(ends[0])) // len(once)))
         return cls(directory)
 
     def __len__(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Self
 from keras_transformer.models.network import PRESETS, Network
 from keras_transformer.settings import Settings, current_names
 from keras_transformer.text.tokenizer_training import FEWEST_PIECES
+from keras_transformer.training.data.typed import KINDS
 from keras_transformer.training.history import best
 
 SCHEDULES = ("cosine", "inverse-sqrt")
@@ -19,6 +20,7 @@ MAX_ACCUMULATED = 10_000  # batches of a step
 MAX_AVERAGED = 1000  # each of them keeps a checkpoint
 MAX_PIECES = 2**18  # more than in the vocabularies of models for 200 languages
 MAX_PEAK_LEARNING_RATE = 10.0
+TYPED = dict.fromkeys(KINDS, 0.02)  # shares of the sentences
 FINE_TUNING_PEAK = 0.064  # over the width: 5e-4 for tiny, 1.25e-4 for base
 
 
@@ -38,6 +40,11 @@ class Recipe(Settings):
         0.0  # share of the merges of BPE that is skipped; the corpus is encoded several times
     )
     both_ways: float = 0.0  # share of the steps, the first ones, that see every pair in both directions
+    upper_case: float = 0.0  # this and the next four: share of the sentences that are typed so
+    title_case: float = 0.0
+    lower_case: float = 0.0
+    no_punctuation: float = 0.0
+    typing_errors: float = 0.0
     tokenizer: str = "bpe"
     joint: bool = True
     vocabulary_size: int | None = None  # None: 8,000, or as many as the corpus supports
@@ -84,6 +91,7 @@ class Recipe(Settings):
             "inner_dropout",
             "bpe_dropout",
             "both_ways",
+            *KINDS,
             "label_smoothing",
             "ema_decay",
         )
@@ -98,6 +106,12 @@ class Recipe(Settings):
             problems.append(
                 "both_ways trains both directions, which needs one vocabulary for both sides; "
                 f"got {self.both_ways!r} and two"
+            )
+        shares = {kind: share for kind, share in self.typing().items() if share}
+        if all(map(_is_number, shares.values())) and not sum(shares.values()) < 1:
+            problems.append(
+                f"{', '.join(shares)} are shares of the sentences: together they must be below 1; "
+                f"got {', '.join(map(str, shares.values()))}"
             )
         if self.ema_decay and self.average_checkpoints:
             problems.append(
@@ -169,6 +183,10 @@ class Recipe(Settings):
         if not isinstance(values, dict):
             raise TypeError(f"it holds {values!r:.40}, not an object")
         return cls.from_dict(current_names(values))
+
+    def typing(self) -> dict[str, float]:
+        """Return the share of each kind of sentences as people type them."""
+        return {kind: getattr(self, kind) for kind in KINDS}
 
     def network(self, initial: Network | None = None) -> Network:
         """Return the configuration of the network to train; `initial` is that of the model to start from."""
@@ -247,6 +265,7 @@ PHRASEBOOK: dict[str, Any] = {
     "validate_every": 80,
     "ema_decay": 0.99,
     "both_ways": 0.0,
+    "lower_case": 0.08,
 }
 
 
@@ -258,19 +277,21 @@ def _by_size(pairs: int) -> dict[str, Any]:
     """Return defaults by the size of a corpus; docs/decisions/recipe.md has the reasons."""
     if pairs < 50_000:
         return {
+            **TYPED,
             "dropout": 0.3,
             "batch_tokens": 4096,
             "steps": min(9000, max(1000, pairs // 2)),
             "both_ways": 0.33,
         }
     if pairs < 500_000:
-        return {"dropout": 0.15, "steps": 10_000}
-    return {"dropout": 0.1, "steps": 50_000}
+        return {**TYPED, "dropout": 0.15, "steps": 10_000}
+    return {**TYPED, "dropout": 0.1, "steps": 50_000}
 
 
 def _fine_tuning(pairs: int, network: Network) -> dict[str, Any]:
     """Return defaults for going on from a trained network: a low peak, few steps, its own dropout."""
     return {
+        **TYPED,
         "dropout": network.dropout,
         "attention_dropout": network.attention_dropout,
         "inner_dropout": network.inner_dropout,

@@ -75,7 +75,7 @@ class Trainer:
             self._cluster = start_tensorflow(self.workers)
         self.tokenizer = Tokenizer.load(run.tokenizer)
         self.store = TokenStore(run.tokens)
-        self.stages = stages(self.store, recipe)
+        self.stages = stages(self.store, recipe, TokenStore(run.typed) if run.typed.exists() else None)
         keras.utils.set_random_seed(recipe.seed)
         held_out = list(run.read_pairs(VALID))
         if not held_out:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Self
 
-from keras_transformer.phrasebook import DIRECTIONS, as_typed, learned_whole, phrasebook
+from keras_transformer.phrasebook import DIRECTIONS, learned_whole, phrasebook, with_typographic_apostrophes
 from keras_transformer.text.cleaning import CleaningRules
 from keras_transformer.text.corpus import STANDARD_INPUT, Pair, read_pairs, read_parallel
 from keras_transformer.training.data.mixture import Mixture, Weighted
@@ -149,7 +149,8 @@ class Corpus:
         if self.phrasebook:
             whole = learned_whole(self.phrasebook) * REPEATED
             phrases = phrasebook(self.phrasebook, "train", PHRASES)
-            return as_typed(chain(whole, phrases)), phrasebook(self.phrasebook, "valid", HELD_OUT)
+            held_out = phrasebook(self.phrasebook, "valid", HELD_OUT)
+            return with_typographic_apostrophes(chain(whole, phrases)), held_out
         valid = (
             read_parallel(_paths(self.valid_source), _paths(self.valid_target)) if self.valid_source else None
         )

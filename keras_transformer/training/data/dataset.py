@@ -12,8 +12,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_transformer.text.buckets import Bucket
-from keras_transformer.text.token_store import TokenStore
-from keras_transformer.training.data.stages import BothWays, Stage
+from keras_transformer.training.data.stages import Stage, Store
 
 IDS = tf.TensorSpec((None, None), tf.int32)
 WEIGHTS = tf.TensorSpec((None, None), tf.float32)
@@ -62,7 +61,7 @@ def shifted(labels: NDArray[np.int32], start_id: int) -> NDArray[np.int32]:
 
 
 def example(
-    store: TokenStore | BothWays, start_id: int, bucket: Bucket, indices: NDArray[np.int64]
+    store: Store, start_id: int, bucket: Bucket, indices: NDArray[np.int64]
 ) -> tuple[dict[str, NDArray[np.int32]], NDArray[np.int32]]:
     """Return one batch: ({"source" (B, S), "target" (B, T)}, labels (B, T))."""
     labels = store.rows(1, indices, bucket.target_length)

@@ -5,8 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import chain
+from pathlib import Path
 from typing import Any
 from zlib import crc32
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from keras_transformer.text.cleaning import CleaningReport, CleaningRules, clean, regular
 from keras_transformer.text.corpus import CorpusError, Pair
@@ -14,6 +18,7 @@ from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_training import learn
 from keras_transformer.training.data.mixture import Mixture
+from keras_transformer.training.data.typed import Typed
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.runs.run_directory import INITIAL_VALID, VALID, Run
 from keras_transformer.training.runs.starting_point import StartingPoint
@@ -97,21 +102,21 @@ def prepare(
     def trained_on() -> Iterator[Pair]:
         return (pair for pair in run.read_pairs(SPOOL) if pair.source not in held_out.pairs)
 
+    kept = (pair.source not in held_out.pairs for pair in run.read_pairs(SPOOL))
+    rates = None if mixture is None else mixture.rates(kept, notify)
+    typed = Typed(recipe.typing(), recipe.seed, rates)
     if tokenizer is None:
         options = recipe.vocabulary_size, recipe.tokenizer, recipe.joint
-        models = learn(trained_on(), *options, temp_directory=run.path)
+        models = learn(chain(trained_on(), typed.drawn(trained_on())), *options, temp_directory=run.path)
         tokenizer = Tokenizer(models, about["source_lang"], about["target_lang"])
     _check_checkpoints(run, tokenizer)
     shutil.rmtree(run.tokenizer, ignore_errors=True)
     tokenizer.save(run.tokenizer)
-    kept = (pair.source not in held_out.pairs for pair in run.read_pairs(SPOOL))
-    rates = None if mixture is None else mixture.rates(kept, notify)
-    dropout = recipe.bpe_dropout
-    times = SAMPLES if dropout else 1
-    pairs = chain.from_iterable(trained_on() for _ in range(times))
-    store = TokenStore.write(run.tokens, pairs, tokenizer, recipe.max_tokens, dropout, recipe.seed, rates)
+    tokens = _write_tokens(run, recipe, tokenizer, trained_on, typed, rates)
     (run.path / SPOOL).unlink()
-    notify(f"{tokenizer.target_size:,} pieces, {int(store.lengths()[:, 1].sum()) // times:,} target tokens")
+    notify(f"{tokenizer.target_size:,} pieces, {tokens:,} target tokens")
+    if typed.counts:
+        notify(str(typed))
     run.write("recipe.json", recipe.as_dict())
     return recipe
 
@@ -123,6 +128,29 @@ def check_divided(kept: int, training: int, validation: int) -> None:
             f"of {kept} pairs {training} are left to train on and {validation} to validate on: "
             "both are needed. Give more pairs, or files of your own with --valid-source and --valid-target."
         )
+
+
+def _write_tokens(
+    run: Run,
+    recipe: Recipe,
+    tokenizer: Tokenizer,
+    corpus: Callable[[], Iterable[Pair]],
+    typed: Typed,
+    rates: NDArray[np.float64] | None,
+) -> int:
+    """Write the corpus and its variants as ids, and return the number of target tokens of the corpus."""
+    times = SAMPLES if recipe.bpe_dropout else 1
+
+    def write(directory: Path, pairs: Callable[[], Iterable[Pair]], rates: ArrayLike | None) -> TokenStore:
+        repeated = chain.from_iterable(pairs() for _ in range(times))
+        options = recipe.max_tokens, recipe.bpe_dropout, recipe.seed
+        return TokenStore.write(directory, repeated, tokenizer, *options, rates)
+
+    store = write(run.tokens, corpus, rates)
+    shutil.rmtree(run.typed, ignore_errors=True)  # of an earlier attempt
+    if next(typed.variants(corpus()), None) is not None:
+        write(run.typed, lambda: typed.variants(corpus()), typed.rates)
+    return int(store.lengths()[:, 1].sum()) // times
 
 
 def _check_checkpoints(run: Run, tokenizer: Tokenizer) -> None:

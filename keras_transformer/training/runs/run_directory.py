@@ -3,7 +3,7 @@
 run.json        languages, corpus, recipe: as requested, and the versions of the libraries
 cleaning.json   what was dropped from the corpus, and why
 tokenizer/      the SentencePiece models
-tokens/         the corpus as ids
+tokens/         the corpus as ids, and in typed/ the variants of its sentences
 valid.jsonl     the held-out pairs for validation
 checkpoints/    the newest states of the run
 history.json    the scores of each validation
@@ -60,6 +60,7 @@ class Run:
         self.path = path
         self.tokenizer = path / "tokenizer"
         self.tokens = path / "tokens"
+        self.typed = self.tokens / "typed"
         self.checkpoints = path / "checkpoints"
         self.model = path / "model.keras"
         self.initial = path / "initial.keras"

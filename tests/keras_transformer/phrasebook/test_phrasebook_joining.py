@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_transformer.phrasebook import as_typed, learned_whole, phrasebook
+from keras_transformer.phrasebook import learned_whole, phrasebook, with_typographic_apostrophes
 from keras_transformer.phrasebook.frames.booking import BOOKERS, BOOKINGS, booking
 from keras_transformer.phrasebook.frames.joining import and_then, greeting
 from keras_transformer.phrasebook.lexicon.clock import number_in_english, number_in_french
@@ -32,7 +32,7 @@ def unseen():
 
 def test_nearly_every_word_that_is_said_is_one_piece(train):
     """A piece that two unlike words share lets the end of one follow the beginning of the other."""
-    pairs = list(as_typed(train))
+    pairs = list(with_typographic_apostrophes(train))
     tokenizer = Tokenizer.train(pairs, PHRASEBOOK["vocabulary_size"])
     for encode, side, least in ((tokenizer.encode_source, 0, 0.97), (tokenizer.encode_target, 1, 0.99)):
         counts = Counter(word for pair in pairs for word in WORD.findall(pair[side]))

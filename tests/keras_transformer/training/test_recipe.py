@@ -97,6 +97,8 @@ def test_every_problem_is_told_at_once() -> None:
         "dropout",
         "bpe_dropout",
         "both_ways",
+        "upper_case",
+        "typing_errors",
         "peak_learning_rate",
         "label_smoothing",
         "clip_norm",
@@ -122,6 +124,25 @@ def test_both_directions_need_one_vocabulary() -> None:
         Recipe(both_ways=0.3, joint=False)
     assert str(told.value) == (
         "both_ways trains both directions, which needs one vocabulary for both sides; got 0.3 and two"
+    )
+
+
+def test_a_few_percent_of_the_sentences_are_as_people_type_unless_that_is_turned_off() -> None:
+    base = Network.from_preset("base")
+    recipes = [Recipe.for_corpus(1000), Recipe.for_corpus(10**6), Recipe.for_corpus(1000, network=base)]
+    for recipe in recipes:
+        assert set(recipe.typing().values()) == {0.02}
+    some = Recipe.for_corpus(1000, title_case=0.0, lower_case=0.1)
+    assert list(some.typing().values()) == [0.02, 0.0, 0.1, 0.02, 0.02]
+    # a recipe of an earlier version says nothing of it, and goes on as it began
+    assert set(Recipe.from_run({"steps": 10, "warmup_steps": 1}).typing().values()) == {0.0}
+
+
+def test_the_shares_of_what_people_type_leave_something_of_the_corpus() -> None:
+    with pytest.raises(ValueError) as told:
+        Recipe(upper_case=0.5, lower_case=0.5)
+    assert str(told.value) == (
+        "upper_case, lower_case are shares of the sentences: together they must be below 1; got 0.5, 0.5"
     )
 
 

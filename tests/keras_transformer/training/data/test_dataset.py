@@ -15,7 +15,7 @@ from keras_transformer.text.corpus import Pair
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.data.dataset import dataset, shifted
-from keras_transformer.training.data.stages import BothWays, Stage
+from keras_transformer.training.data.stages import Joined, Stage, Turned
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.trainer import optimizer
@@ -53,7 +53,7 @@ def test_it_is_the_plans_batches_with_their_ids(stage: Stage) -> None:
 def test_it_goes_on_from_any_step_of_any_stage(
     store: TokenStore, stage: Stage, batches: int, start: int
 ) -> None:
-    both = BothWays(store)
+    both = Joined(store, Turned(store))
     stages = [Stage(both, BatchPlan(both.lengths(), 256, seed=5, shapes=3), 3), stage]
     whole = list(dataset(stages, 2, 0, batches).take(7 * batches).as_numpy_iterator())
     tail = list(dataset(stages, 2, start, batches).take((7 - start) * batches).as_numpy_iterator())
@@ -64,7 +64,7 @@ def test_it_goes_on_from_any_step_of_any_stage(
 def test_a_stage_ends_after_its_steps_and_the_next_begins_with_its_own_first_batch(
     store: TokenStore, stage: Stage
 ) -> None:
-    stages = [Stage(BothWays(store), stage.plan, 3), stage]
+    stages = [Stage(Joined(store, Turned(store)), stage.plan, 3), stage]
     later = dataset(stages, 2, gradient_accumulation_steps=2).skip(3 * 2).take(2).as_numpy_iterator()
     alone = dataset([stage], 2, gradient_accumulation_steps=2).take(2).as_numpy_iterator()
     for one, other in zip(later, alone, strict=True):

@@ -2,10 +2,12 @@
 
 import os
 import random
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from keras_transformer.text.cleaning import CleaningRules
@@ -16,6 +18,7 @@ from keras_transformer.text.tokenizer_training import learn
 from keras_transformer.training.data import prepare as preparing
 from keras_transformer.training.data.corpus_options import Corpus
 from keras_transformer.training.data.prepare import SAMPLES, Before, HeldOut, prepare
+from keras_transformer.training.data.typed import KINDS
 from keras_transformer.training.recipe import Recipe
 from keras_transformer.training.runs.run_directory import Run
 
@@ -44,10 +47,10 @@ def contents(run: Run) -> dict[str, bytes]:
 
 def test_all_that_training_reads_is_there_and_nothing_else(run: Run, pairs: list[Pair]) -> None:
     lines = prepared(run, pairs)
-    tokens = {f"tokens/{side}.{part}" for side in ("source", "target") for part in ("ids", "ends.npy")}
+    tokens = {f"{side}.{part}" for side in ("source", "target") for part in ("ids", "ends.npy")}
     found = set(contents(run)) - {".lock"}
-    assert found == tokens | {
-        "run.json", "cleaning.json", "recipe.json", "valid.jsonl",
+    assert found == {f"tokens/{name}" for name in tokens} | {f"tokens/typed/{name}" for name in tokens} | {
+        "tokens/typed/rates.npy", "run.json", "cleaning.json", "recipe.json", "valid.jsonl",
         "tokenizer/shared.model", "tokenizer/about.json",
     }  # fmt: skip
     tokenizer, store = Tokenizer.load(run.tokenizer), TokenStore(run.tokens)
@@ -58,6 +61,34 @@ def test_all_that_training_reads_is_there_and_nothing_else(run: Run, pairs: list
     assert lines[0] == "kept 300 of 300 pairs (100.0%)"
     assert lines[1] == f"{len(store)} pairs to train on, {len(held_out)} held out for scores"
     assert lines[2] == f"400 pieces, {store.lengths()[:, 1].sum():,} target tokens"
+    assert re.fullmatch(
+        r"variants as people type: upper case \d+, title case \d+, .*, typing errors \d+", lines[3]
+    )
+
+
+def test_variants_are_of_what_is_trained_on_and_split_as_often_as_the_corpus(
+    run: Run, pairs: list[Pair]
+) -> None:
+    shares = dict.fromkeys(KINDS, 0.0) | {"lower_case": 0.4}
+    prepared(run, pairs, bpe_dropout=0.2, **shares)
+    tokenizer, store = Tokenizer.load(run.tokenizer), TokenStore(run.typed)
+    held_out = {pair.source.lower().removesuffix(".") for pair in run.read_pairs("valid.jsonl")}
+    length = int(store.lengths()[:, 0].max())
+    typed = tokenizer.decode_source(store.rows(0, np.arange(len(store)), length).tolist())
+    one = len(store) // SAMPLES
+    assert one == len(pairs) - len(held_out)  # 0.4 of the sentences that are drawn: each pair has one
+    assert typed[:one] == typed[one : 2 * one]
+    assert typed == [source.lower().removesuffix(".") for source in typed]
+    assert not held_out & set(typed)
+    assert store.rates is not None
+    assert store.rates.sum() / len(store) == pytest.approx(0.4 / 0.6)
+
+
+def test_a_run_without_variants_leaves_none_of_an_earlier_attempt(run: Run, pairs: list[Pair]) -> None:
+    prepared(run, pairs)
+    assert run.typed.exists()
+    prepared(run, pairs, **dict.fromkeys(KINDS, 0.0))
+    assert not run.typed.exists()
 
 
 def test_with_pieces_left_to_chance_every_pair_is_there_many_times(run: Run, pairs: list[Pair]) -> None:
