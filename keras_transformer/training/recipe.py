@@ -265,6 +265,7 @@ PHRASEBOOK: dict[str, Any] = {
     "validate_every": 80,
     "ema_decay": 0.99,
     "both_ways": 0.0,
+    **dict.fromkeys(KINDS, 0.0),
     "lower_case": 0.08,
 }
 

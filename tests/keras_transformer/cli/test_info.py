@@ -103,7 +103,7 @@ def test_of_a_finished_run_it_tells_everything(run: Path, capsys: pytest.Capture
     assert found["versions"]["keras"] == keras.__version__
     assert set(found["files"]) == {path.name for path in run.iterdir()} - {".lock"}
     assert found["files"]["model.keras"] == (run / "model.keras").stat().st_size
-    tokens = sum(path.stat().st_size for path in (run / "tokens").iterdir())
+    tokens = sum(path.stat().st_size for path in (run / "tokens").rglob("*") if path.is_file())
     assert found["files"]["tokens"] == tokens > 0
 
 
@@ -119,8 +119,12 @@ def test_for_people_it_says_it_in_words(run: Path, capsys: pytest.CaptureFixture
         f"{found['network']['parameters']:,} parameters"
     )
     assert lines[4] == "  vocabulary   400 pieces for both sides"
-    assert lines[5].startswith(f"  scores       BLEU {found['scores']['bleu']:.2f}, token accuracy ")
-    assert f"keras {keras.__version__}, " in lines[6]
+    assert lines[5] == (
+        "  typed        shares of the sentences: 0.02 upper case, 0.02 title case, 0.02 lower case, "
+        "0.02 no punctuation, 0.02 typing errors"
+    )
+    assert lines[6].startswith(f"  scores       BLEU {found['scores']['bleu']:.2f}, token accuracy ")
+    assert f"keras {keras.__version__}, " in lines[7]
     kilobytes = f"{found['files']['model.keras'] / 1e3:.1f}"
     assert ["model.keras", kilobytes, "kB"] in [line.split() for line in lines]
 
