@@ -26,6 +26,7 @@ from keras_transformer.cli._bulk import (
 )
 from keras_transformer.cli._models import MAX_BEAM, is_version
 from keras_transformer.cli._opened import open_exported
+from keras_transformer.cli._training.corpus_arguments import configure_corpus, corpus_options
 from keras_transformer.text.corpus import STANDARD_INPUT, CorpusError
 from keras_transformer.training.distillation import BACK, MONOLINGUAL, ORIGINAL, PARTS, TEACHER
 
@@ -92,7 +93,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of processes that translate, each on a core of its own (all cores of this machine)",
     )
-    train.configure_corpus(parser, "that of TEACHER")
+    configure_corpus(parser, "that of TEACHER")
     train.configure_recipe(parser, PRESET)
     parser.set_defaults(preset=PRESET)
 
@@ -243,7 +244,7 @@ def _corpus(arguments: argparse.Namespace) -> "tuple[Corpus, str | None]":
     from keras_transformer.training.data.corpus_options import Corpus
 
     tokenizer = _tokenizer(arguments.teachers[0])
-    options = train.corpus_options(arguments)
+    options = corpus_options(arguments)
     if not arguments.phrasebook:
         options["source_lang"] = arguments.source_lang or tokenizer.source_lang
         options["target_lang"] = arguments.target_lang or tokenizer.target_lang

@@ -22,8 +22,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_transformer.cli import CommandError, _train_workers, failures, report
+from keras_transformer.cli import CommandError, failures, report
 from keras_transformer.cli._loading import load
+from keras_transformer.cli._training import train_workers
+from keras_transformer.cli._training.corpus_arguments import configure_corpus, corpus_options
 from keras_transformer.text.visible import visible
 
 if TYPE_CHECKING:
@@ -86,51 +88,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="go on from the best weights of another run, trained or imported, with its tokenizer",
     )
     parser.set_defaults(distilled=None)  # what a student learns from, of `distill`
-    _train_workers.configure(parser)
+    train_workers.configure(parser)
     configure_corpus(parser, "that of --from")
     configure_recipe(parser, "tiny")
-
-
-def configure_corpus(parser: argparse.ArgumentParser, languages: str) -> None:
-    """Add the options of the corpus; `languages` says what the languages are by default."""
-    corpus = parser.add_argument_group("corpus")
-    corpus.add_argument(
-        "--source", type=Path, nargs="+", metavar="F", help="source text, one sentence per line; may be .gz"
-    )
-    corpus.add_argument(
-        "--target", type=Path, nargs="+", metavar="F", help="translation of the source text, line by line"
-    )
-    corpus.add_argument(
-        "--pairs",
-        nargs="+",
-        metavar="F[=W]",
-        help="files with both sides: .tsv, .jsonl or .tmx; a.tsv=3 b.tsv=1 draws three sentences of a for "
-        "one of b, however large they are",
-    )
-    corpus.add_argument("--phrasebook", metavar="L-L", help="train from the embedded corpus: fr-en or en-fr")
-    corpus.add_argument(
-        "--source-lang", metavar="L", help=f"language of the source, for example fr ({languages})"
-    )
-    corpus.add_argument(
-        "--target-lang", metavar="L", help=f"language of the target, for example en ({languages})"
-    )
-    corpus.add_argument(
-        "--valid-source",
-        type=Path,
-        nargs="+",
-        metavar="F",
-        help="held-out source text for the scores (some of the corpus)",
-    )
-    corpus.add_argument(
-        "--valid-target", type=Path, nargs="+", metavar="F", help="its translation, line by line"
-    )
-    corpus.add_argument(
-        "--max-words", type=int, metavar="N", help="drop pairs with more words on a side (150)"
-    )
-    corpus.add_argument(
-        "--max-ratio", type=float, metavar="X", help="drop pairs whose lengths differ by a larger factor (4)"
-    )
-    corpus.add_argument("--keep-duplicates", action="store_true", help="keep repeated pairs")
 
 
 def configure_recipe(parser: argparse.ArgumentParser, preset: str) -> None:
@@ -161,24 +121,24 @@ def run(arguments: argparse.Namespace) -> None:
     from keras_transformer.training.runs.run_directory import Run, RunError
 
     directory = Run(arguments.run)
-    workers = _train_workers.workers_of(arguments)
+    workers = train_workers.workers_of(arguments)
     with failures(RunError):
         if arguments.resume:
             _refuse_options(arguments)
         about = None if arguments.resume else request_of(arguments, arguments.workers or workers.size)
     if arguments.engine is not None:
-        _train_workers.check_before_launch(directory, about, arguments)
-        _train_workers.launch(directory, about, _given(arguments), arguments)
+        train_workers.check_before_launch(directory, about, arguments)
+        train_workers.launch(directory, about, _given(arguments), arguments)
         _print_result(directory, best(directory.read("history.json")) or {})
         return
     with failures(RunError, ClusterError), workers:
         workers.join(arguments.join_timeout)
         if workers.size > 1:
-            workers.agree(_train_workers.facts(_given(arguments)))
+            workers.agree(train_workers.facts(_given(arguments)))
         with _prepared(directory, about, arguments.steps) if workers.rank == 0 else nullcontext():
             workers.broadcast()  # the run is prepared
             if workers.size > 1:
-                _train_workers.await_run(directory, workers)
+                train_workers.await_run(directory, workers)
                 workers.agree(directory.digests())
             recipe = _recipe(directory)
             _train(directory, recipe, workers)
@@ -342,17 +302,6 @@ def _start(arguments: argparse.Namespace) -> "StartingPoint | None":
     check_model(arguments.start)
     with failures(ValueError):  # a file that is damaged, or holds another model
         return StartingPoint.of(arguments.start)
-
-
-def corpus_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of the corpus, as `Corpus` takes them."""
-    from keras_transformer.training.data.corpus_options import Corpus
-
-    given = {field.name: getattr(arguments, field.name) for field in fields(Corpus)}
-    return {
-        name: [str(path) for path in value] if isinstance(value, list) else value
-        for name, value in given.items()
-    }
 
 
 def _overrides(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from keras_transformer import __version__, libraries
-from keras_transformer.cli import _train_workers, main, train
+from keras_transformer.cli import main, train
+from keras_transformer.cli._training import train_workers
 from keras_transformer.training.cluster import ray_launcher
 from keras_transformer.training.cluster.ray_launcher import Launch, LaunchError
 from keras_transformer.training.cluster.workers import ClusterError, Workers
@@ -170,27 +171,28 @@ def test_one_worker_alone_does_not_read_the_files_of_the_run_to_compare_them(
 
 
 def test_a_run_that_is_not_on_a_shared_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_train_workers, "SHARED_SECONDS", 0.3)
+    monkeypatch.setattr(train_workers, "SHARED_SECONDS", 0.3)
     workers = Workers(["a:1", "b:2"], 1)
     with pytest.raises(
         ClusterError, match=r"worker 1 \(b:2\) has not seen it .* disk that all workers share"
     ):
-        _train_workers.await_run(Run(tmp_path), workers)
+        train_workers.await_run(Run(tmp_path), workers)
     with ThreadPoolExecutor(1) as pool:  # a disk that shows it later
-        monkeypatch.setattr(_train_workers, "SHARED_SECONDS", 30)
-        waiting = pool.submit(_train_workers.await_run, Run(tmp_path), workers)
+        monkeypatch.setattr(train_workers, "SHARED_SECONDS", 30)
+        waiting = pool.submit(train_workers.await_run, Run(tmp_path), workers)
         (tmp_path / "recipe.json").write_text("{}")
         waiting.result(60)
 
 
 def test_workers_compare_the_program_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given = {"--phrasebook": ["fr-en"], "--source": ["a.fr", "b.fr"]}
-    facts = _train_workers.facts(given)
+    facts = train_workers.facts(given)
     assert facts["--source"] == "a.fr b.fr"
     assert facts["keras_transformer"] == __version__
     (tmp_path / "cli").mkdir()
-    monkeypatch.setattr(_train_workers, "__file__", str(tmp_path / "cli" / "any.py"))  # another program
-    different = {name for name, fact in _train_workers.facts(given).items() if facts[name] != fact}
+    another_program = tmp_path / "cli" / "_training" / "any.py"
+    monkeypatch.setattr(train_workers, "__file__", str(another_program))
+    different = {name for name, fact in train_workers.facts(given).items() if facts[name] != fact}
     assert different == {"source code of keras_transformer"}
 
 

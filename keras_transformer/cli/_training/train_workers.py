@@ -76,7 +76,7 @@ def facts(given: Given) -> dict[str, str]:
     from keras_transformer.libraries import versions_of
     from keras_transformer.training.runs.run_directory import MADE_WITH
 
-    source = digest(Path(__file__).parents[1], "*.py")
+    source = digest(Path(__file__).parents[2], "*.py")
     options = {name: " ".join(values) for name, values in given.items()}
     return {**versions_of(MADE_WITH), "source code of keras_transformer": source, **options}
 

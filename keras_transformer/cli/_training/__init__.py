@@ -1,0 +1,1 @@
+"""Options of `train` that `distill` has as well, and what several workers need."""
