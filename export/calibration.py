@@ -101,7 +101,7 @@ class _ObservedBackend(OnnxBackend):
         step = super().step()
         self._ranges.widen_products(self._limits)
         written = self._position[: self.rows].max()
-        for part, cache in enumerate(self._caches["cache"]):
+        for part, cache in enumerate(self._cache):
             self._ranges.widen(f"cache_{part_name(part)}", cache[: self.rows, :, :written])
         return step
 

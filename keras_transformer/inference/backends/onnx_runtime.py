@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_transformer.inference.backend import Candidates, Encoded, Floats, Ids, StepResult
+from keras_transformer.inference.backends.memory_rows import MemoryRows
 
 VALUES = ("logit", "logits", "log_prob", "log_probs")  # outputs with a row of numbers for each row
 KINDS: dict[str, type[np.generic]] = {"tensor(float)": np.float32, "tensor(int8)": np.int8}
@@ -20,7 +21,7 @@ Arrays = dict[str, NDArray[Any]]
 class OnnxBackend:
     """Backend on the encoder and decoder graphs of `keras_transformer.graphs.transformer`.
 
-    The first B slots are in use. Buffers never move, so one binding for each B is enough.
+    The first B slots are in use. Buffers never move, so one binding for each B and capacity is enough.
 
     Args:
         encoder: Session of the encoder.
@@ -53,11 +54,10 @@ class OnnxBackend:
         parts = sum(name.startswith(("cache_key", "cache_value")) for name in inputs)
         _, heads, _, head = inputs["cache_key_0"].shape
         kind = KINDS[inputs["cache_key_0"].type]
-        sizes = {"cache": max(2, longest_answer), "memory": max(2, longest_source)}
-        self._caches: Arrays = {
-            name: np.zeros((parts, slots, heads, size, head), kind) for name, size in sizes.items()
-        }
-        self._capacities = {name: np.array(size, np.int32) for name, size in sizes.items()}
+        longest = max(2, longest_answer)
+        self._cache: NDArray[Any] = np.zeros((parts, slots, heads, longest, head), kind)
+        self._cache_capacity = np.array(longest, np.int32)
+        self._memory = MemoryRows((parts, slots, heads, max(2, longest_source), head), kind)
         # graphs of earlier releases write the last source token at each step, over itself
         self._last = np.zeros((parts if "last_key_0" in inputs else 0, slots, 1, heads * head), np.float32)
         self._token = np.zeros((slots, 1), np.int32)
@@ -67,7 +67,7 @@ class OnnxBackend:
         self._logits = _buffers(decoder, slots)  # of earlier releases log-probabilities
         self._log_probs = self._logits if scores is None else _buffers(scores, slots)
         self.has_candidates = candidates is not None and "log_probs" in self._log_probs
-        self._bindings: dict[int, Any] = {}
+        self._bindings: dict[tuple[int, int], Any] = {}
         self._scores_bindings: dict[int, Any] = {}
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
@@ -80,7 +80,8 @@ class OnnxBackend:
         memory, *last = (part if copies == 1 else np.repeat(part, copies, axis=1) for part in encoded)
         _, rows, _, length, _ = memory.shape
         new = slice(self.rows, self.rows + rows)
-        self._caches["memory"][:, new, :, :length] = memory
+        self._memory.reserve(max(length, 1 + self._memory_position[: self.rows].max(initial=0)), self.rows)
+        self._memory.values[:, new, :, :length] = memory
         if last:
             (self._last[:, new],) = last
         self._memory_position[new] = length - 1
@@ -91,9 +92,11 @@ class OnnxBackend:
     def step(self) -> StepResult:
         """Decode the next token of every row."""
         rows = slice(self.rows)
-        binding = self._bindings.get(self.rows)
+        shape = self.rows, int(self._memory.capacity)
+        binding = self._bindings.get(shape)
         if binding is None:
-            binding = self._bindings[self.rows] = self._bound(rows)
+            binding = self._bindings[shape] = self._bound(rows)
+        self._memory.count_step()
         return self._run(binding, rows)
 
     def step_alone(self, row: int) -> StepResult:
@@ -122,7 +125,7 @@ class OnnxBackend:
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
         """Copy the caches of parent rows to their rows, and set the last tokens."""
         self._token[rows, 0] = tokens
-        cache, moved = self._caches["cache"], rows != parents
+        cache, moved = self._cache, rows != parents
         for row, parent in zip(rows[moved].tolist(), parents[moved].tolist(), strict=True):
             written = self._position[parent]
             cache[:, row, :, :written] = cache[:, parent, :, :written]
@@ -132,9 +135,11 @@ class OnnxBackend:
         self.rows -= 1
         if row == self.rows:
             return
-        written = {"cache": self._position[self.rows], "memory": self._memory_position[self.rows] + 1}
-        for kind, buffer in self._caches.items():
-            buffer[:, row, :, : written[kind]] = buffer[:, self.rows, :, : written[kind]]
+        for buffer, written in (
+            (self._cache, self._position[self.rows]),
+            (self._memory.values, self._memory_position[self.rows] + 1),
+        ):
+            buffer[:, row, :, :written] = buffer[:, self.rows, :, :written]
         self._last[:, row] = self._last[:, self.rows]
         for values in (self._token, self._position, self._memory_position):
             values[row] = values[self.rows]
@@ -150,10 +155,11 @@ class OnnxBackend:
             "token": self._token[rows],
             "position": self._position[rows],
             "memory_position": self._memory_position[rows],
+            "cache_capacity": self._cache_capacity,
+            "memory_capacity": self._memory.capacity,
         }
         outputs = self._outputs(rows)
-        for kind, buffer in self._caches.items():
-            inputs[f"{kind}_capacity"] = self._capacities[kind]
+        for kind, buffer in (("cache", self._cache), ("memory", self._memory.values)):
             for part in range(len(buffer)):
                 name = f"{kind}_{part_name(part)}"
                 inputs[name] = outputs[f"{name}_written"] = buffer[part, rows]
