@@ -119,6 +119,7 @@ def run(arguments: argparse.Namespace) -> None:
     from keras_transformer.training.cluster.workers import ClusterError
     from keras_transformer.training.history import best
     from keras_transformer.training.runs.run_directory import Run, RunError
+    from keras_transformer.training.runs.run_recipe import read_recipe
 
     directory = Run(arguments.run)
     workers = train_workers.workers_of(arguments)
@@ -135,13 +136,13 @@ def run(arguments: argparse.Namespace) -> None:
         workers.join(arguments.join_timeout)
         if workers.size > 1:
             workers.agree(train_workers.facts(_given(arguments)))
-        with _prepared(directory, about, arguments.steps) if workers.rank == 0 else nullcontext():
+        more_steps = arguments.steps if arguments.resume else None
+        with _prepared(directory, about, more_steps) if workers.rank == 0 else nullcontext():
             workers.broadcast()  # the run is prepared
             if workers.size > 1:
                 train_workers.await_run(directory, workers)
                 workers.agree(directory.digests())
-            recipe = _recipe(directory)
-            _train(directory, recipe, workers)
+            _train(directory, read_recipe(directory), workers)
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, list[str]]:
@@ -164,46 +165,23 @@ def given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, list
 
 
 @contextmanager
-def _prepared(directory: "Run", about: dict[str, Any] | None, steps: int | None) -> Iterator[None]:
+def _prepared(directory: "Run", about: dict[str, Any] | None, more_steps: int | None) -> Iterator[None]:
     """Hold the lock of a run that is prepared; without `about` it is resumed."""
+    from keras_transformer.training.runs.run_recipe import check_unextended, read_recipe
+
     resumed = about is None
     with directory.lock() if about is None else directory.begin(about):
         about = directory.about()
-        if not (directory.path / "recipe.json").exists():
+        if not directory.is_prepared:
+            check_unextended(directory, more_steps)
             _prepare(directory, about, resumed)
-        recipe = _recipe(directory)
-        if resumed and steps is not None:
-            recipe = _extended(directory, recipe, steps)
+        recipe = read_recipe(directory, more_steps)
+        if more_steps is not None:
+            directory.write("recipe.json", recipe.as_dict())
         if recipe.extended_at:
             report(recipe.extension())
         report("recipe: " + ", ".join(f"{name} {value}" for name, value in recipe.as_dict().items()))
         yield
-
-
-def _recipe(directory: Any) -> Any:
-    from keras_transformer.training.recipe import Recipe
-
-    try:
-        return Recipe.from_run(directory.read("recipe.json"))
-    except (ValueError, TypeError) as error:
-        raise CommandError(f"{directory.path / 'recipe.json'} is damaged: {error}") from error
-
-
-def _extended(directory: "Run", recipe: Any, steps: int) -> Any:
-    """Give a finished run more steps; one that has them already goes on."""
-    from keras_transformer.training.runs.run_summary import facts
-
-    with failures(ValueError):  # a damaged file, or no more steps than before
-        summary = facts(directory.path)
-        if summary["state"] == "finished":
-            recipe = recipe.extended(summary["step"], steps)
-        elif steps != recipe.steps:
-            raise CommandError(
-                f"{directory.path} is at step {summary['step']:,} of {recipe.steps:,}: end it with --resume "
-                "alone, and then give it more steps."
-            )
-    directory.write("recipe.json", recipe.as_dict())
-    return recipe
 
 
 def _train(directory: Any, recipe: Any, workers: "Workers") -> None:

@@ -250,6 +250,25 @@ class Recipe(Settings):
         )
 
 
+def shared_batches(batches: int, workers: int) -> int:
+    """Return the number of batches of a step that each worker has.
+
+    Args:
+        batches: Number of batches of a step, of all workers together.
+        workers: Number of workers.
+
+    Raises:
+        ValueError: If the workers cannot share them evenly.
+    """
+    if batches % workers:
+        possible = [str(count) for count in range(1, batches + 1) if batches % count == 0]
+        raise ValueError(
+            f"a step of this run has {batches} batches (gradient_accumulation_steps), which {workers} "
+            f"workers cannot share evenly: start {', '.join(possible)}, or begin a new run."
+        )
+    return batches // workers
+
+
 def rise_steps(warmup_steps: int, steps: int, extended_at: int) -> int:
     """Return the number of steps in which the learning rate rises again after an extension."""
     return max(1, min(warmup_steps, (steps - extended_at) // 4))

@@ -31,7 +31,7 @@ from keras_transformer.training.history import best
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.optimizer import Adam
 from keras_transformer.training.progress import ProgressBar
-from keras_transformer.training.recipe import Recipe
+from keras_transformer.training.recipe import Recipe, shared_batches
 from keras_transformer.training.runs import checkpoint
 from keras_transformer.training.runs.run_directory import INITIAL_VALID, PREPARE_AGAIN, VALID, Run
 from keras_transformer.training.schedule import Cosine, InverseSquareRoot
@@ -70,7 +70,7 @@ class Trainer:
         self.run = run
         self.recipe = recipe
         self.workers = workers or Workers()
-        self.batches = shared_batches(recipe, self.workers.size)
+        self.batches = shared_batches(recipe.gradient_accumulation_steps, self.workers.size)
         if self.workers.size > 1:
             self._cluster = start_tensorflow(self.workers)
         self.tokenizer = Tokenizer.load(run.tokenizer)
@@ -367,25 +367,9 @@ def _failures_reported(log: Path) -> Iterator[None]:
         ) from error
 
 
-def shared_batches(recipe: Recipe, workers: int) -> int:
-    """Return the number of batches of a step that each worker has.
-
-    Raises:
-        ValueError: If the workers cannot share them evenly.
-    """
-    batches = recipe.gradient_accumulation_steps
-    if batches % workers:
-        possible = [str(count) for count in range(1, batches + 1) if batches % count == 0]
-        raise ValueError(
-            f"a step of this run has {batches} batches (gradient_accumulation_steps), which {workers} "
-            f"workers cannot share evenly: start {', '.join(possible)}, or begin a new run."
-        )
-    return batches // workers
-
-
 def optimizer(recipe: Recipe, workers: int = 1) -> keras.optimizers.Optimizer:
     """Create Adam with the constants of the paper and the schedule of the recipe."""
-    accumulated = shared_batches(recipe, workers)
+    accumulated = shared_batches(recipe.gradient_accumulation_steps, workers)
     rise = recipe.peak_learning_rate, recipe.warmup_steps
     options = {
         "learning_rate": Cosine(*rise, recipe.steps, accumulated, recipe.extended_at)

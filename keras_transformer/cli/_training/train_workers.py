@@ -86,7 +86,7 @@ def await_run(directory: "Run", workers: "Workers") -> None:
     from keras_transformer.training.cluster.workers import ClusterError
 
     deadline = time.monotonic() + SHARED_SECONDS
-    while not (directory.path / "recipe.json").exists():
+    while not directory.is_prepared:
         if time.monotonic() > deadline:
             raise ClusterError(
                 f"{workers.name(0)} has prepared the run, and {workers.name(workers.rank)} has not seen it "
@@ -101,15 +101,18 @@ def check_before_launch(
     """Refuse here what the workers would fail with, again at each attempt."""
     from keras_transformer.training.data.corpus_options import Corpus
     from keras_transformer.training.runs.run_directory import RunError
+    from keras_transformer.training.runs.run_recipe import check_continuable
 
     with failures(RunError):
         if about is None:
-            directory.check_resumable()
-            return
-        directory.check_unprepared()
-    corpus = Corpus.from_run(about)
+            check_continuable(directory, arguments.steps, arguments.workers)
+            if directory.is_prepared:
+                return
+        else:
+            directory.check_unprepared()
+    corpus = Corpus.from_run(about or directory.about())
     if corpus.is_piped:
-        arguments.usage_error("the workers cannot read standard input: name a file")
+        arguments.usage_error("the workers cannot read standard input: begin a run with a file")
     corpus.check_files()
 
 

@@ -99,13 +99,18 @@ class Run:
         """Write run.json: the request, and the versions of the libraries."""
         self.write("run.json", {"format": FORMAT, "versions": versions_of(MADE_WITH), **about})
 
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the corpus is prepared: recipe.json is written last."""
+        return (self.path / "recipe.json").exists()
+
     def check_unprepared(self) -> None:
         """Check that a run can begin here.
 
         Raises:
             RunError: If the directory holds a prepared run, or something else than a run.
         """
-        if (self.path / "recipe.json").exists():
+        if self.is_prepared:
             raise RunError(f"{self.path} holds a run already: continue it with --resume, or name another.")
         if self.path.exists() and not self._may_begin():
             raise RunError(f"{self.path} exists and is not a run: name a new or an empty directory.")

@@ -17,6 +17,7 @@ import tensorflow as tf
 from keras_transformer.cli import main
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.training import recipe as recipe_module
+from keras_transformer.training.cluster import ray_launcher
 from keras_transformer.training.data.typed import KINDS
 from keras_transformer.training.history import best
 from keras_transformer.training.runs.run_directory import Run
@@ -407,6 +408,31 @@ def test_a_run_that_is_not_finished_is_given_no_more_steps(
     said = failed(capsys, "train", "--run", half_way, "--resume", "--steps", 16)
     assert said.startswith(f"{half_way} is at step 4 of 8: end it with --resume alone")
     assert tree(half_way) == before
+
+
+def test_ray_is_not_started_to_continue_a_run_that_its_workers_would_refuse(
+    trained: Path, half_way: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ray_launcher, "launch", lambda _: pytest.fail("it is started"))
+
+    def refused(run: Path, workers: int, *options: object) -> str:
+        ray = ["--engine", "ray", "--workers", workers]
+        return failed(capsys, "train", "--run", run, "--resume", *ray, *options)
+
+    history = json.loads((half_way / "history.json").read_bytes())
+    (half_way / "history.json").write_text(json.dumps(history[:1]))
+    before = tree(half_way)
+    assert "2 batches (gradient_accumulation_steps), which 3 workers" in refused(half_way, 3)
+    assert "must be more than the 8 that the run has done; got 8" in refused(trained, 2, "--steps", 8)
+    assert f"{half_way} is at step 4 of 8" in refused(half_way, 2, "--steps", 16)
+    with Run(half_way).lock():
+        assert "another process is at work" in refused(half_way, 2)
+    assert tree(half_way) == before
+    (half_way / "recipe.json").write_text("{")
+    assert "recipe.json is damaged" in refused(half_way, 2)
+    (half_way / "recipe.json").unlink()
+    assert f"{half_way} is not prepared yet" in refused(half_way, 2, "--steps", 16)
+    assert "2 batches (gradient_accumulation_steps), which 3 workers" in refused(half_way, 3, "--steps", 8)
 
 
 # What is asked for on the way

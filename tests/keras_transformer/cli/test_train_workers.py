@@ -15,7 +15,7 @@ from keras_transformer.training.cluster import ray_launcher
 from keras_transformer.training.cluster.ray_launcher import Launch, LaunchError
 from keras_transformer.training.cluster.workers import ClusterError, Workers
 from keras_transformer.training.data.corpus_options import Corpus
-from keras_transformer.training.recipe import Recipe
+from keras_transformer.training.recipe import Recipe, shared_batches
 from keras_transformer.training.runs.run_directory import Run
 from tests.support.commands import failed
 from tests.support.ports import free_ports
@@ -151,12 +151,9 @@ def test_a_worker_that_cannot_join_ends_without_loading_tensorflow(tmp_path: Pat
 
 
 def test_a_step_that_the_workers_cannot_share_is_refused_with_the_numbers_that_can() -> None:
-    from keras_transformer.training.trainer import shared_batches
-
-    recipe = Recipe(gradient_accumulation_steps=4)
-    assert [shared_batches(recipe, workers) for workers in (1, 2, 4)] == [4, 2, 1]
+    assert [shared_batches(4, workers) for workers in (1, 2, 4)] == [4, 2, 1]
     with pytest.raises(ValueError, match=r"4 batches .* 3 workers .* 1, 2, 4"):
-        shared_batches(recipe, 3)
+        shared_batches(4, 3)
 
 
 def test_one_worker_alone_does_not_read_the_files_of_the_run_to_compare_them(
