@@ -69,6 +69,33 @@ def test_an_uncaught_error_is_printed_and_the_status_is_one() -> None:
     assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
 
 
+def test_what_is_to_be_done_at_the_end_is_done() -> None:
+    code = (
+        "import atexit, sys, threading, time\n"
+        "atexit.register(print, 'handler', flush=False)\n"
+        "threading.Thread(target=lambda: (time.sleep(0.1), print('thread', flush=False))).start()\n"
+        "sys.exit({status})"
+    )
+    for status, ends in (("None", 0), ("256 + 7", 7), ("'reason'", 1)):
+        command = [sys.executable, "-c", code.format(status=status)]
+        ours = fork_server.run(command, capture_output=True, text=True, check=False)
+        real = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (ours.stdout, ours.returncode) == ("thread\nhandler\n", ends)
+        assert (ours.stdout, ours.stderr, ours.returncode) == (real.stdout, real.stderr, real.returncode)
+
+
+def test_a_full_disk_at_the_last_flush_is_an_error() -> None:
+    command = [sys.executable, "-c", "print('lost')"]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with Path("/dev/full").open("w") as full:
+        ours, real = (
+            kind.run(command, env=buffered, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            for kind in (fork_server, subprocess)
+        )
+    assert ours.returncode == real.returncode == 120
+    assert "No space left on device" in ours.stderr
+
+
 def test_at_a_terminal_it_knows_so() -> None:
     terminal, end = pty.openpty()
     code = "import sys; print(sys.stdout.isatty(), sys.stdout.line_buffering, sys.stdin.isatty())"

@@ -1,7 +1,6 @@
 """The SavedModel says what the model says, text to text, with nothing but TensorFlow and tensorflow-text."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -279,8 +278,8 @@ def test_a_fresh_process_without_this_package_translates(
     model: TranslationModel, directory: Path, tmp_path: Path
 ) -> None:
     texts = TEXTS[:12]
-    command = [sys.executable, "-I", "-c", WITHOUT_THIS_PACKAGE, str(directory), json.dumps(texts)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
+    command = [sys.executable, "-P", "-c", WITHOUT_THIS_PACKAGE, str(directory), json.dumps(texts)]
+    done = fork_server.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
     greedy, beams = map(json.loads, done.stdout.splitlines()[-2:])
     assert greedy == translate_sentences(model, texts, loop_guard=False)
     expected = model.hypotheses(texts, beam=BEAM, alignment=False, loop_guard=False)
