@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["OMP_NUM_THREADS"] = "1"  # as `make test` has it; tests.support.fork_server needs it
+# What XLA compiles here runs a few times: LLVM's optimizations would cost more than they save.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests ask ONNX Runtime without any code of ours between
 os.environ.pop("TF_ENABLE_ONEDNN_OPTS", None)
 hypothesis.settings.register_profile("untimed", deadline=None)  # no timing decides a test

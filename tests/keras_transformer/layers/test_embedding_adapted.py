@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 import keras_transformer as kt
+from tests.support.compiling import JIT
 from tests.support.layer_cases import IDS, VOCABULARY, WIDTH, X, number, same
 
 
@@ -68,7 +69,7 @@ def test_lora_changes_nothing_at_first_and_then_trains_its_own_weights_alone():
     table = number(embedding.embeddings)
     embedding.enable_lora(2)
     same(model(IDS), before, atol=0.05)  # bfloat16 has 8 bits
-    model.compile(keras.optimizers.Adam(0.1), "mse")
+    model.compile(keras.optimizers.Adam(0.1), "mse", jit_compile=JIT)
 
     losses = model.fit(IDS, np.ones((len(IDS), WIDTH)), epochs=5, verbose=0).history["loss"]
 

@@ -4,6 +4,7 @@ import pytest
 from keras import ops
 
 from keras_transformer import PositionalEncoding, TokenEmbedding
+from tests.support.compiling import JIT
 
 TABLE = [[0, 1], [2, 3], [4, 5]]
 
@@ -48,7 +49,7 @@ def test_adams_first_step_moves_a_vector_by_its_rate_however_often_the_id_comes(
     classifier = keras.Model(ids, keras.layers.Dense(1)(keras.layers.GlobalAveragePooling1D()(x)))
     tables = [classifier.get_layer(name).weights[0] for name in ("tokens", "places")]
     before = [ops.convert_to_numpy(ops.copy(table)) for table in tables]
-    classifier.compile(keras.optimizers.Adam(rate, epsilon=1e-12), "mse")
+    classifier.compile(keras.optimizers.Adam(rate, epsilon=1e-12), "mse", jit_compile=JIT)
 
     classifier.fit(np.repeat([[7, 7, 7, 3, 8]], 16, axis=0), np.ones((16, 1)), batch_size=16, verbose=0)
 

@@ -8,6 +8,7 @@ import pytest
 
 import keras_transformer as kt
 from tests.support import fork_server
+from tests.support.compiling import JIT
 from tests.support.layer_cases import IDS, LENGTH, REAL, VOCABULARY, WIDTH, number, same
 
 tensorflow_only = pytest.mark.skipif(
@@ -83,7 +84,7 @@ def test_a_sequential_model_without_an_input_is_fitted_saved_and_loaded(tmp_path
     model = keras.Sequential(
         [kt.TokenEmbedding(VOCABULARY, WIDTH), keras.layers.GlobalAveragePooling1D(), keras.layers.Dense(1)]
     )
-    model.compile("adam", "mse")
+    model.compile("adam", "mse", jit_compile=JIT)
     model.fit(IDS, np.ones((len(IDS), 1)), verbose=0)
     model.save(tmp_path / "model.keras")
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import TokenEmbedding, TransformerDecoder, TransformerEncoder
+from tests.support.compiling import JIT
 
 SIZES = {"num_layers": 2, "num_heads": 2, "inner_width": 12, "dropout": 0.0}
 IDS = np.array([[1, 2, 3, 0], [4, 5, 6, 7]])
@@ -23,7 +24,7 @@ def learned(*recomputed: str) -> list[np.ndarray]:
         memory = TransformerEncoder(**SIZES, name="encoder")(vectors)
         decoded = TransformerDecoder(**SIZES, name="decoder")(vectors, memory=memory)
         model = keras.Model(ids, decoded)
-        model.compile(keras.optimizers.SGD(0.1), "mse")
+        model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=JIT)
         model.fit(IDS, TARGETS, verbose=0)
     return model.get_weights()
 

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from keras_transformer.models import GPT2, T5, Llama
 from keras_transformer.text.subword_tokenizer import SubwordTokenizer
+from tests.support.compiling import JIT
 
 SMALL = {"num_layers": 2, "width": 32, "inner_width": 48, "num_heads": 4}
 COUNTING = (np.arange(12) + np.arange(512)[:, None]) % 9 + 2  # each number follows the one before it
@@ -27,7 +28,7 @@ def small(kind, **changes):
 def trained(request):
     model = small(request.param, end_id=0)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(1e-2), loss)
+    model.compile(keras.optimizers.Adam(1e-2), loss, jit_compile=JIT)
     model.fit(COUNTING[:, :-1], COUNTING[:, 1:], batch_size=64, epochs=4, verbose=0)
     return model
 
@@ -96,7 +97,7 @@ def test_t5_learns_to_reverse_and_generates():
     labels = np.concatenate([source[:, 3::-1], np.ones((2048, 1), int)], axis=1)
     target = np.concatenate([np.zeros((2048, 1), int), labels[:, :-1]], axis=1)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(5e-3), loss)
+    model.compile(keras.optimizers.Adam(5e-3), loss, jit_compile=JIT)
     model.fit({"source": source, "target": target}, labels, batch_size=64, epochs=8, verbose=0)
     prompts = [[5, 6, 7, 8, 1], [9, 3, 2, 4, 1]]
     expected = [[8, 7, 6, 5, 1], [4, 2, 3, 9, 1]]

@@ -55,7 +55,7 @@ def test_it_goes_on_where_a_run_was_left() -> None:
 def test_in_fit_it_follows_the_optimizer() -> None:
     # loss w x 1, gradient 1, rate 1: w = -1, then -2. Average of 0: 9/11 x -1; then 3/12 of it + 9/12 x -2
     model, averaged = one_weight(0.0), one_weight(0.0)
-    model.compile(keras.optimizers.SGD(1.0), lambda _, said: said)
+    model.compile(keras.optimizers.SGD(1.0), lambda _, said: said, jit_compile=False)
     model.fit(
         np.ones((2, 1)), np.zeros((2, 1)), batch_size=1, verbose=0, callbacks=[MovingAverage(averaged, 0.998)]
     )

@@ -1,0 +1,10 @@
+"""How models are compiled by tests that are about something else: without XLA, where it is not needed.
+
+On TensorFlow, XLA takes seconds to compile a training step that runs for milliseconds; JAX needs it.
+`tests/keras_transformer/layers/test_calls.py` compiles every layer, `models/test_translate.py` and
+`models/test_translation.py` a training step.
+"""
+
+import keras
+
+JIT = keras.backend.backend() == "jax"
