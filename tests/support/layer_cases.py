@@ -1,6 +1,6 @@
 """Every public layer with what it takes, and ways to compare what it answers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -119,7 +119,7 @@ def same(found: Any, expected: Any, atol: float = 1e-5) -> None:
         np.testing.assert_allclose(one, other, rtol=0, atol=atol)
 
 
-def as_tensors(arrays: Sequence[np.ndarray]) -> list[Any]:
+def as_tensors(arrays: Iterable[np.ndarray]) -> list[Any]:
     return [ops.convert_to_tensor(array) for array in arrays]
 
 

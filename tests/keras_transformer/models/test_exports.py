@@ -14,7 +14,7 @@ __all__ = ["pytestmark"]
 @pytest.mark.parametrize("export", [saved_model, onnx, litert], ids=lambda export: export.__name__)
 def test_a_model_that_was_never_called_is_exported(export, tmp_path, capfd) -> None:
     keras.utils.set_random_seed(1)
-    model = TranslationModel(Network(2, 2, 16, 24, 2), 30)
+    model = TranslationModel(Network(1, 1, 16, 24, 2), 30)
     model.build()
     run = export(model, str(tmp_path / "exported"))
     assert "Traceback" not in "".join(capfd.readouterr())
