@@ -3,7 +3,7 @@
 B batch, S source length, T target length, V target vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,7 @@ def golden_answers(
     figures = _figures(model, rows, answers, tokenizer.bos_id)
     chosen = evenly(range(len(rows)), BEAM_SENTENCES)
     beams = dict(zip(chosen, beam_answers(model, tokenizer, [rows[index] for index in chosen]), strict=True))
+    model.derived.drop(_measure)
     return [
         Golden(sentence.source, tuple(row), text, tuple(ids), *figure, sentence.reference, beams.get(index))
         for index, (sentence, row, text, ids, figure) in enumerate(
@@ -94,6 +95,22 @@ def beam_answers(model: TranslationModel, tokenizer: Tokenizer, rows: Rows) -> l
 
 def _figures(model: TranslationModel, rows: Rows, answers: Rows, start_id: int) -> list[tuple[float, float]]:
     """Compute the score and the margin of each answer in one pass over all of its tokens."""
+    run = model.derived.get(_measure)
+    figures: dict[int, tuple[float, float]] = {}
+    order = sorted(range(len(rows)), key=lambda index: [len(answers[index]), len(rows[index])])
+    for first in range(0, len(order), ROWS):
+        indices = order[first : first + ROWS]
+        labels = [answers[index] for index in indices]
+        target = [[start_id, *answer[:-1]] for answer in labels]
+        source = [rows[index] for index in indices]
+        outputs = run(*(padded(ids) for ids in (source, target, labels)))
+        for index, score, margin in zip(indices, *(part.tolist() for part in outputs), strict=True):
+            figures[index] = (score, margin)
+    return [figures[index] for index in range(len(rows))]
+
+
+def _measure(model: TranslationModel) -> Callable[..., Any]:
+    """Return the function that scores answers: greedy answers and those of a beam share its graph."""
 
     def measured(source: Any, target: Any, labels: Any) -> Any:
         """(B, S), (B, T), (B, T) -> scores (B,), margins (B,)."""
@@ -105,16 +122,4 @@ def _figures(model: TranslationModel, rows: Rows, answers: Rows, start_id: int) 
         margins = tf.where(is_token, first - second, float("inf"))
         return total / tf.reduce_sum(tf.cast(is_token, tf.float32), axis=1), tf.reduce_min(margins, axis=1)
 
-    ids = tf.TensorSpec((None, None), tf.int32)
-    run = tf.function(measured, input_signature=[ids, ids, ids], autograph=False)
-    figures: dict[int, tuple[float, float]] = {}
-    order = sorted(range(len(rows)), key=lambda index: [len(answers[index]), len(rows[index])])
-    for first in range(0, len(order), ROWS):
-        indices = order[first : first + ROWS]
-        labels = [answers[index] for index in indices]
-        target = [[start_id, *answer[:-1]] for answer in labels]
-        source = [rows[index] for index in indices]
-        outputs = run(*(padded(ids) for ids in (source, target, labels)))
-        for index, score, margin in zip(indices, *(part.numpy().tolist() for part in outputs), strict=True):
-            figures[index] = (score, margin)
-    return [figures[index] for index in range(len(rows))]
+    return traced(model, measured, 2, 2, 2)
