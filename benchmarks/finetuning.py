@@ -31,6 +31,7 @@ STEPS = measure.Effort(smoke=2, quick=20, whole=100)  # of the fine-tuning
 BASE_STEPS = measure.Effort(smoke=2, quick=64, whole=320)
 NEW_PAIRS = 1000  # of the new domain: a domain that is fine-tuned for has little text
 SCORED = measure.Effort(smoke=20, quick=400, whole=400)  # sentences of each domain at most
+VALIDATIONS = measure.Effort(smoke=1, quick=5, whole=5)  # of a training
 TIMES = 5  # as many steps from nothing
 COMMAND = [sys.executable, "-m", "keras_transformer"]
 PHRASEBOOK = ["--dropout", "0", "--both-ways", "0", "--ema-decay", "0.99", "--batch-tokens", "4096"]
@@ -63,7 +64,8 @@ def _measure(options: argparse.Namespace, work: Path) -> None:
     bleu = {}
     for name, (corpus, count) in runs.items():
         valid = "old" if name == "old" else "new"
-        _train(program, work / name, [*corpus, "--steps", count], work / valid)
+        validation = ["--validate-every", count // VALIDATIONS.of(options)]
+        _train(program, work / name, [*corpus, "--steps", count, *validation], work / valid)
         bleu[name] = {domain: _bleu(work / name, work / domain) for domain in ("new", "old")}
         print(f"{name:<14} {count:>4} steps: BLEU {bleu[name]['new']:6.2f} new, {bleu[name]['old']:6.2f} old")
     history = json.loads((work / "from nothing" / "history.json").read_bytes())
@@ -108,9 +110,8 @@ def _write_corpora(options: argparse.Namespace, work: Path) -> None:
 
 
 def _train(program: list[str], run: Path, corpus: list[Any], domain: Path) -> None:
-    steps = corpus[-1]
     valid = ["--valid-source", f"{domain}.valid.fr", "--valid-target", f"{domain}.valid.en"]
-    words = ["--pairs", *corpus, *valid, "--validate-every", max(1, steps // 5), "--run", run]
+    words = ["--pairs", *corpus, *valid, "--run", run]
     subprocess.run([*program, "train", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
 
 
