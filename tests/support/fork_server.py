@@ -30,7 +30,8 @@ import numpy as np
 
 from tests.support.paths import ROOT
 
-IMPORTED = ("keras", "tensorflow_text")  # nothing of ours: whether it registers its layers is tested
+# nothing of ours: whether it registers its layers is tested
+IMPORTED = ("keras", "tensorflow_text", "sacrebleu", "tf2onnx.tfonnx")
 LARGEST = 2**17  # bytes of a request: command and environment
 AT_IMPORT = ("KERAS_", "LC_", "LD_", "OMP_", "PYTHON", "TF_ENABLE_")  # read once, when a library is loaded
 AT_START = dict(os.environ)  # before any test has changed it
