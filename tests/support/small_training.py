@@ -4,6 +4,7 @@ What a test of training looks at (files, steps, checkpoints, ends) depends on no
 `python -m tests.support.small_training train ...`.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,14 +13,15 @@ import pytest
 
 from keras_transformer.models.network import PRESETS
 
+ACTIVATION = "SMALL_TRAINING_ACTIVATION"
 ONE_LAYER = {"encoder_layers": 1, "decoder_layers": 1, "width": 64, "inner_width": 128, "num_heads": 2}
 
 
 @contextmanager
 def small_tiny() -> Iterator[None]:
-    """The preset tiny has one layer a side meanwhile."""
+    """The preset tiny has one layer a side meanwhile, and the activation that the environment names."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(PRESETS, "tiny", ONE_LAYER)
+        patch.setitem(PRESETS, "tiny", {**ONE_LAYER, "activation": os.environ.get(ACTIVATION, "relu")})
         yield
 
 

@@ -14,7 +14,7 @@ from tests.support.trainings import checkpoints, start
 class Together:
     """Processes that train together."""
 
-    def __init__(self, *commands: list[str], timeout: int = 60) -> None:
+    def __init__(self, *commands: list[str], timeout: int = 60, **options: Any) -> None:
         addresses = [f"127.0.0.1:{port}" for port in free_ports(len(commands))]
         self.names = [f"worker {rank} ({address})" for rank, address in enumerate(addresses)]
         self.processes = [
@@ -27,7 +27,8 @@ class Together:
                     str(rank),
                     "--join-timeout",
                     str(timeout),
-                ]
+                ],
+                **options,
             )
             for rank, command in enumerate(commands)
         ]
@@ -52,8 +53,8 @@ def together(*commands: list[str], **options: Any) -> Iterator[Together]:
             process.communicate()
 
 
-def finish_together(*commands: list[str]) -> None:
-    with together(*commands) as workers:
+def finish_together(*commands: list[str], **options: Any) -> None:
+    with together(*commands, **options) as workers:
         ends = workers.ended(280)
         assert [status for status, _ in ends] == [0] * len(commands), ends
 

@@ -43,9 +43,11 @@ class Trainings:
 
 
 def start(
-    arguments: list[str], process: type["subprocess.Popen[bytes]"] = fork_server.Popen
+    arguments: list[str],
+    process: type["subprocess.Popen[bytes]"] = fork_server.Popen,
+    program: str = "tests.support.small_training",
 ) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "tests.support.small_training", "train", *arguments]
+    command = [sys.executable, "-m", program, "train", *arguments]
     return process(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **ONE_CORE}
     )
