@@ -45,7 +45,7 @@ class MemoryRows:
         moved = self._view(capacity)
         kept = min(capacity, current)
         for old, new in zip(self.values, moved, strict=True):
-            new[:rows, :, :kept] = old[:rows, :, :kept].copy()  # they overlap
+            new[:rows, :, :kept] = old[:rows, :, :kept]  # they overlap, which NumPy allows
         self.values, self._steps = moved, 0
         self.capacity[...] = capacity
 
