@@ -10,6 +10,7 @@ from typing import Any
 
 PRESET = "smallest"  # of a network, beside the presets of the product
 NETWORK = {"encoder_layers": 1, "decoder_layers": 1, "width": 16, "inner_width": 16, "num_heads": 2}
+RECURRENT = {"encoder_layers": 1, "decoder_layers": 1, "width": 16, "units": (16, 16)}
 PIECES, PAIRS = 600, 120
 COMMAND = [sys.executable, "-P", __file__]  # -P: benchmarks/serving.py is not the package
 
@@ -53,9 +54,16 @@ def write_texts(source: Path, target: Path, direction: str = "fr-en", split: str
     target.write_text("".join(f"{pair.target}\n" for pair in pairs), encoding="utf-8")
 
 
+def shrink_presets() -> None:
+    """Make the preset tiny of each architecture the smallest network, in this process."""
+    from keras_transformer.models.network import PRESETS
+    from keras_transformer.models.recurrent_network import RECURRENT_PRESETS
+
+    PRESETS["tiny"], RECURRENT_PRESETS["tiny"] = NETWORK, RECURRENT
+
+
 if __name__ == "__main__":
     from keras_transformer.__main__ import command
-    from keras_transformer.models.network import PRESETS
 
-    PRESETS["tiny"] = NETWORK
+    shrink_presets()
     command()

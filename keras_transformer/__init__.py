@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from keras_transformer.layers import (
+        AdditiveAttention,
+        ClassToken,
         FeedForward,
         GatedFeedForward,
         MultiHeadAttention,
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
         RelativeBias,
         RotaryPositions,
         TokenEmbedding,
+        TokenTypeEmbedding,
         TransformerDecoder,
         TransformerDecoderBlock,
         TransformerEncoder,
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "AdditiveAttention",
+    "ClassToken",
     "FeedForward",
     "GatedFeedForward",
     "LabelSmoothedCrossEntropy",
@@ -48,6 +53,7 @@ __all__ = [
     "RotaryPositions",
     "SubwordTokenizer",
     "TokenEmbedding",
+    "TokenTypeEmbedding",
     "Tokenizer",
     "TransformerDecoder",
     "TransformerDecoderBlock",

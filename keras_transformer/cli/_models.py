@@ -13,9 +13,9 @@ from keras_transformer.cli import CommandError, _loading, at_least_one, failures
 from keras_transformer.interrupts import interruptible
 
 if TYPE_CHECKING:
+    from keras_transformer.models.architectures import Configuration
+    from keras_transformer.models.encoder_decoder import EncoderDecoder
     from keras_transformer.models.ensemble import TranslationEnsemble
-    from keras_transformer.models.network import Network
-    from keras_transformer.models.translation import TranslationModel
 
 LARGEST_PENALTY = 10
 MAX_BEAM = 256
@@ -51,25 +51,24 @@ def check_model(path: Path) -> None:
         raise _damaged(file, error) from error
 
 
-def read_config(path: Path) -> "tuple[Network, bool]":
+def read_config(path: Path) -> "tuple[Configuration, bool]":
     """Return the network of a run directory or of a .keras file, and whether the model has a tokenizer.
 
     Raises:
         CommandError: If the file is damaged or contains another model.
     """
-    from keras_transformer.models.network import Network
     from keras_transformer.training.runs.run_summary import FactsError, archived
 
     try:
-        config, _ = archived(model_file(path))
-        return Network.from_dict(config["network"]), config["tokenizer"] is not None
+        config, _, network_class = archived(model_file(path))
+        return network_class.from_dict(config["network"]), config["tokenizer"] is not None
     except FactsError as error:
         raise CommandError(str(error)) from error
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(model_file(path), error) from error
 
 
-def load_model(path: Path) -> "TranslationModel":
+def load_model(path: Path) -> "EncoderDecoder":
     """Load the model of a run directory or of a .keras file.
 
     Raises:
@@ -78,14 +77,14 @@ def load_model(path: Path) -> "TranslationModel":
     check_model(path)
     try:
         with interruptible():
-            return _loading.load("keras_transformer.models.translation").TranslationModel.load(path)
+            return _loading.load("keras_transformer.models.encoder_decoder").EncoderDecoder.load(path)
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from error
     except (BadZipFile, KeyError, NotImplementedError) as error:  # of the archive: zipfile has all three
         raise _damaged(model_file(path), error) from error
 
 
-def load_ensemble(paths: Sequence[Path]) -> "TranslationModel | TranslationEnsemble":
+def load_ensemble(paths: Sequence[Path]) -> "EncoderDecoder | TranslationEnsemble":
     """Load the model of a run directory or .keras file, or the ensemble of several.
 
     Raises:

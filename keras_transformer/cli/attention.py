@@ -59,6 +59,12 @@ def run(arguments: argparse.Namespace) -> None:
     check_model(arguments.model)
     choice = Choice(arguments.kind, arguments.layer, arguments.head)
     network, _ = read_config(arguments.model)
+    if not network.attention:
+        raise CommandError(
+            f"{arguments.model} has no attention to draw: its architecture is {network.architecture}, whose "
+            "decoder reads the last states of the encoder alone. Train one with --architecture "
+            "recurrent-attention."
+        )
     with failures(ValueError):
         choice.check(sizes_of(network))
     check_writable(arguments.output)

@@ -90,7 +90,12 @@ def run(arguments: argparse.Namespace) -> None:
             f"{arguments.output} exists and is never overwritten: name another, such as the next version."
         )
     check_model(arguments.model)
-    _, has_tokenizer = read_config(arguments.model)
+    network, has_tokenizer = read_config(arguments.model)
+    if network.architecture != "transformer":
+        raise CommandError(
+            f"{arguments.model} has the architecture {network.architecture}, and only Transformers are "
+            "exported: use `translate` with the run itself, or train one with --architecture transformer."
+        )
     if not has_tokenizer:
         raise CommandError(f"{arguments.model} has no tokenizer: it translates ids, not text.")
     check_writable(arguments.output)

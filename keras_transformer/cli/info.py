@@ -149,11 +149,10 @@ def _from(origin: dict[str, Any]) -> str:
 
 
 def _network(network: dict[str, Any]) -> str:
-    return (
-        f"{network['preset'] or 'no preset'}: "
-        f"{network['encoder_layers']} + {network['decoder_layers']} layers, width {network['width']}, "
-        f"inner {network['inner_width']}, {network['num_heads']} heads, {network['parameters']:,} parameters"
-    )
+    from keras_transformer.training.runs.model_card import network_sizes
+
+    preset = network["preset"] or "no preset"
+    return f"{preset}: {network_sizes(network)}, {network['parameters']:,} parameters"
 
 
 def _vocabulary(network: dict[str, Any]) -> str:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 FOLLOWS = "follows the size of the corpus"
 TYPED = "share of the sentences that are trained on"
 RECIPE_HELP = {
+    "architecture": "transformer, recurrent-attention (2015) or recurrent (2014) (transformer)",
     "preset": "size of the network: tiny, small, base or student ({preset})",
     "dropout": f"share of activations dropped in training ({FOLLOWS}: 0.1 to 0.3)",
     "attention_dropout": "share of attention weights dropped in training (0)",
@@ -347,5 +348,5 @@ def _copied_start(directory: "Run", about: dict[str, Any]) -> "StartingPoint | N
     return start
 
 
-OF_THE_MODEL = ("preset", "tokenizer", "vocabulary_size", "separate")  # which --from decides
+OF_THE_MODEL = ("architecture", "preset", "tokenizer", "vocabulary_size", "separate")  # which --from decides
 LARGE = 10**9  # pairs: with so many, only options that are wrong for every corpus are refused

@@ -15,7 +15,7 @@ from keras_transformer.inference.alignment import alignment_layer
 from keras_transformer.text.padding import padded
 
 if TYPE_CHECKING:
-    from keras_transformer.models.translation import TranslationModel
+    from keras_transformer.models.encoder_decoder import EncoderDecoder
 
 ROWS = 64
 
@@ -26,7 +26,7 @@ Floats = NDArray[np.float32]
 class Scorer:
     """Scorer of answers with one model, each answer in one pass over all of its tokens."""
 
-    def __init__(self, model: "TranslationModel") -> None:
+    def __init__(self, model: "EncoderDecoder") -> None:
         self.model = model
         self._log_probs: Any = None  # compiled at the first use
         self._cross: Any = None

@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 if TYPE_CHECKING:
-    from keras_transformer.models.translation import TranslationModel
+    from keras_transformer.models.encoder_decoder import EncoderDecoder
 
 Made = TypeVar("Made")
 
@@ -20,7 +20,7 @@ class Derived:
     The objects themselves handle new values of a variable; `enable_lora` and `quantize` replace variables.
     """
 
-    def __init__(self, model: "TranslationModel") -> None:
+    def __init__(self, model: "EncoderDecoder") -> None:
         self._model = model
         self._weights: list[Any] = []
         self._made: dict[Any, Any] = {}
@@ -41,7 +41,7 @@ class Derived:
         self._made.pop((make, *arguments), None)
 
 
-def traced(model: "TranslationModel", function: Callable[..., Any], *ranks: int) -> Callable[..., Any]:
+def traced(model: "EncoderDecoder", function: Callable[..., Any], *ranks: int) -> Callable[..., Any]:
     """Compile a function of int32 tensors of these ranks; it reads the model's weights at every call.
 
     Rank 0 is a length. On TensorFlow one graph serves all shapes; JAX compiles each combination of shapes and

@@ -3,8 +3,6 @@
 The encoder takes sentences of equal length: without padding, a row cannot depend on other rows. It returns
 the keys and values for the decoder's cross-attention. The decoder takes one token of each row, each row at
 its own position, and writes its caches in place: bind the input and the output of a cache to the same buffer.
-Two more graphs, without weights, run where a caller needs them: one computes log-probabilities from the
-decoder's logits, the other selects candidates from these, for beams and prefixes, and to avoid repetitions.
 The graphs use ONNX Runtime's own attention operators.
 
 B rows, S source length, D width, H heads, K width of a head, L layers of the decoder, V vocabulary, W logits:
@@ -15,14 +13,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from keras_transformer.graphs.builder import INT32, INT64, MICROSOFT, Graph, Shape
+from keras_transformer.graphs.builder import INT32, MICROSOFT, Graph, Shape
+from keras_transformer.graphs.choice import add_choice, whole_blocks
 from keras_transformer.graphs.network_weights import Array, NetworkWeights
 from keras_transformer.graphs.precision import Products
 
 ACTIVATIONS = ("relu", "gelu", "silu")
 EMBEDDING, POSITIONS, OUTPUT = "embedding", "positions", "output"
 WRITTEN = "_written"  # suffix of the name of a cache as an output
-BLOCK = 64  # number of logits that are searched together
 
 #: The names of products in a graph, and in the ranges of its calibration.
 _PRODUCTS = {
@@ -133,7 +131,7 @@ def decoder(network: NetworkWeights, products: Products) -> Graph:
 
     positions = products.table(graph, POSITIONS, arrays["positions/table"])
     vectors = products.values(graph, positions, "Gather", position)
-    products.table(graph, EMBEDDING, _whole_blocks(arrays["target_embedding/embeddings"]))
+    products.table(graph, EMBEDDING, whole_blocks(arrays["target_embedding/embeddings"]))
     ids = graph.node("Reshape", token, graph.integers(-1))
     stack = _Stack(graph, products, network, "decoder", _embedded(graph, products, network, ids, vectors))
     for index in range(network.decoder_layers):
@@ -141,55 +139,9 @@ def decoder(network: NetworkWeights, products: Products) -> Graph:
         stack.through(index, "cross_attention_norm", cross_attention)
         stack.through(index, "feed_forward_norm", stack.feed_forward)
     logits = _logits(graph, products, arrays, stack.leave())
-    token, logit = _highest(graph, logits)
-    graph.output("next", graph.node("Cast", token, to=INT32), ["batch", 1], INT32)
-    graph.output("logit", logit, ["batch", 1])
-    graph.output("logits", logits, ["batch", _padded(network.target_vocabulary)])
+    add_choice(graph, logits, network.target_vocabulary)
     for name, (value, shape) in written.items():
         graph.output(name, value, shape, products.cache_kind)
-    return graph
-
-
-def scores(vocabulary: int) -> Graph:
-    """Build the log-probabilities: logits (B, W), next (B, 1) -> its log_prob (B, 1), log_probs (B, V)."""
-    graph = Graph("scores")
-    logits = graph.input("logits", ["batch", _padded(vocabulary)])
-    index = graph.node("Unsqueeze", graph.input("next", ["batch", 1], INT32), graph.integers(2))
-    if vocabulary % BLOCK:
-        logits = graph.node("Slice", logits, *map(graph.integers, (0, vocabulary, 1)))
-    log_probs = graph.node("LogSoftmax", logits, axis=1)
-    log_prob = graph.node("GatherND", log_probs, graph.node("Cast", index, to=INT64), batch_dims=1)
-    graph.output("log_prob", log_prob, ["batch", 1])
-    graph.output("log_probs", log_probs, ["batch", vocabulary])
-    return graph
-
-
-def candidates(vocabulary: int) -> Graph:
-    """Build the selection of candidates: log_probs (B, V) -> highest and tokens (B, count).
-
-    The highest values of all are in the blocks with the highest maxima; this takes 44 µs instead of 97 µs for
-    8 of 32 × 8,000. Of equal values the first wins, as in a search over all of them.
-    """
-    graph = Graph("candidates")
-    log_probs = graph.input("log_probs", ["batch", vocabulary])
-    count = graph.input("count", [1], INT64)
-    axis, block = graph.integers(2), graph.integers(BLOCK)
-    if missing := -vocabulary % BLOCK:
-        lowest = graph.weight("lowest", np.float32(-np.inf))
-        log_probs = graph.node("Pad", log_probs, graph.integers(0, 0, 0, missing), lowest)
-    blocks = graph.node("Reshape", log_probs, graph.integers(0, -1, BLOCK))
-    maxima = graph.node("ReduceMax", blocks, axis, keepdims=0)
-    few = graph.node("Min", count, graph.integers(-(-vocabulary // BLOCK)))
-    _, chosen = graph.node("TopK", maxima, few, outputs=2, axis=1)
-    chosen, _ = graph.node("TopK", chosen, few, outputs=2, axis=1, largest=0)  # in their order again
-    inside = graph.node("GatherND", blocks, graph.node("Unsqueeze", chosen, axis), batch_dims=1)
-    inside = graph.node("Reshape", inside, graph.integers(0, -1))
-    highest, places = graph.node("TopK", inside, count, outputs=2, axis=1)
-    of_block = graph.node("GatherElements", chosen, graph.node("Div", places, block), axis=1)
-    begin = graph.node("Mul", of_block, block)
-    graph.output("highest", highest, ["batch", "count"])
-    tokens = graph.node("Add", begin, graph.node("Mod", places, block))
-    graph.output("tokens", tokens, ["batch", "count"], INT64)
     return graph
 
 
@@ -198,8 +150,8 @@ def _logits(graph: Graph, products: Products, arrays: Mapping[str, Array], x: st
     table = EMBEDDING
     if f"{OUTPUT}/embeddings" in arrays:
         table = OUTPUT
-        products.table(graph, OUTPUT, _whole_blocks(arrays[f"{OUTPUT}/embeddings"]))
-    bias = _whole_blocks(arrays[f"{OUTPUT}/bias"]) if f"{OUTPUT}/bias" in arrays else None
+        products.table(graph, OUTPUT, whole_blocks(arrays[f"{OUTPUT}/embeddings"]))
+    bias = whole_blocks(arrays[f"{OUTPUT}/bias"]) if f"{OUTPUT}/bias" in arrays else None
     return products.transposed(graph, "logits", x, table, bias)
 
 
@@ -264,26 +216,3 @@ def _embedded(graph: Graph, products: Products, network: NetworkWeights, ids: st
         vectors = graph.node("Mul", vectors, graph.weight("scale", np.float32(network.width**0.5)))
     x: str = graph.node("Add", vectors, positions)
     return x
-
-
-def _whole_blocks(rows: Array) -> Array:
-    """Pad with copies of the first row: a copy is never the first index of the highest logit."""
-    return np.concatenate([rows, np.repeat(rows[:1], -len(rows) % BLOCK, axis=0)])
-
-
-def _padded(vocabulary: int) -> int:
-    """Return the number of logits in whole blocks."""
-    return vocabulary + -vocabulary % BLOCK
-
-
-def _highest(graph: Graph, logits: str) -> tuple[str, str]:
-    """Find the first index of the highest logit, and that logit, (B, W) -> (B, 1), (B, 1).
-
-    ArgMax without blocks takes ten times as long.
-    """
-    blocks = graph.node("Reshape", logits, graph.integers(0, -1, BLOCK))
-    highest = graph.node("ReduceMax", blocks, graph.integers(2), keepdims=0)
-    block = graph.node("ArgMax", highest, axis=1)
-    inside = graph.node("ArgMax", graph.node("GatherND", blocks, block, batch_dims=1), axis=1)
-    index = graph.node("Add", graph.node("Mul", block, graph.integers(BLOCK)), inside)
-    return index, graph.node("GatherElements", highest, block, axis=1)

@@ -12,24 +12,36 @@ if TYPE_CHECKING:
     from keras_transformer.models.families.llama import Llama
     from keras_transformer.models.families.t5 import T5
     from keras_transformer.models.families.vit import ViT
+    from keras_transformer.models.recurrent import RecurrentTranslationModel
 
-__all__ = ["GPT2", "T5", "Bert", "DistilBert", "Llama", "MaskedLanguageModel", "TextClassifier", "ViT"]
+__all__ = [
+    "GPT2",
+    "T5",
+    "Bert",
+    "DistilBert",
+    "Llama",
+    "MaskedLanguageModel",
+    "RecurrentTranslationModel",
+    "TextClassifier",
+    "ViT",
+]
 _MODULES = {
-    "Bert": "bert",
-    "DistilBert": "bert",
-    "GPT2": "gpt2",
-    "Llama": "llama",
-    "MaskedLanguageModel": "bert_heads",
-    "T5": "t5",
-    "TextClassifier": "bert_heads",
-    "ViT": "vit",
+    "Bert": "families.bert",
+    "DistilBert": "families.bert",
+    "GPT2": "families.gpt2",
+    "Llama": "families.llama",
+    "MaskedLanguageModel": "families.bert_heads",
+    "RecurrentTranslationModel": "recurrent",
+    "T5": "families.t5",
+    "TextClassifier": "families.bert_heads",
+    "ViT": "families.vit",
 }
 
 
 def __getattr__(name: str) -> "Any":
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"keras_transformer.models.families.{_MODULES[name]}"), name)
+    return getattr(import_module(f"keras_transformer.models.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 from keras_transformer.decoding.traced_search import Search
 from keras_transformer.inference.backends.ensemble import EnsembleBackend
 from keras_transformer.inference.hosted_decoder import Decoder
+from keras_transformer.models.architectures import Configuration
+from keras_transformer.models.encoder_decoder import EncoderDecoder
 from keras_transformer.models.hosted import HostedModel, decoder_of, refusal
-from keras_transformer.models.network import Network
-from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.one_vocabulary import check_one_vocabulary
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
@@ -45,12 +45,12 @@ class TranslationEnsemble:
         ```
     """
 
-    models: Sequence[TranslationModel]
+    models: Sequence[EncoderDecoder]
     tokenizer: Tokenizer
     lengths: Lengths
-    network: Network
+    network: Configuration
 
-    def __init__(self, models: Sequence[TranslationModel], names: Sequence[str] | None = None) -> None:
+    def __init__(self, models: Sequence[EncoderDecoder], names: Sequence[str] | None = None) -> None:
         if not models:
             raise ValueError("an ensemble needs at least one model; got none.")
         tokenizers: dict[str, Tokenizer] = {}
@@ -79,7 +79,7 @@ class TranslationEnsemble:
             TypeError: If a file holds a model of another class.
             ValueError: If the models make no ensemble.
         """
-        return cls([TranslationModel.load(path) for path in paths], [str(path) for path in paths])
+        return cls([EncoderDecoder.load(path) for path in paths], [str(path) for path in paths])
 
     def translate(
         self,

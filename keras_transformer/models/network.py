@@ -1,6 +1,6 @@
 """The configuration of a translation network, and the presets."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from keras_transformer.settings import Settings
@@ -50,6 +50,9 @@ class Network(Settings):
         "answer_tokens",
         "forbidden",
     )
+
+    architecture: ClassVar[str] = "transformer"
+    attention: ClassVar[bool] = True
 
     encoder_layers: int = 6
     decoder_layers: int = 6
@@ -119,6 +122,25 @@ class Network(Settings):
             for name, value in super().as_dict().items()
             if name not in defaults or value != defaults[name]
         }
+
+    @property
+    def preset(self) -> str | None:
+        """Name of the preset that has these sizes, if one has."""
+        values = self.as_dict()
+        return next((name for name, sizes in PRESETS.items() if sizes.items() <= values.items()), None)
+
+    @property
+    def regularisation(self) -> dict[str, float]:
+        """The dropout rates by name."""
+        return {name: getattr(self, name) for name in ("dropout", "attention_dropout", "inner_dropout")}
+
+    def with_regularisation(self, **rates: Any) -> Self:
+        """Return the same network with other dropout rates.
+
+        Args:
+            **rates: The dropout rates by name.
+        """
+        return replace(self, **rates)
 
     @property
     def decoder_heads(self) -> int:

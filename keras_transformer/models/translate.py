@@ -12,6 +12,7 @@ from keras_transformer.inference.alignment import aligned
 from keras_transformer.inference.answer import Answer, Translation
 from keras_transformer.inference.hosted_decoder import Rows
 from keras_transformer.inference.loop_guard import LoopGuard
+from keras_transformer.models.encoder_decoder import EncoderDecoder
 from keras_transformer.models.ensemble import TranslationEnsemble, ensemble_decoder
 from keras_transformer.models.hosted import HostedModel, refusal
 from keras_transformer.models.inputs import check_search, texts_of
@@ -19,7 +20,7 @@ from keras_transformer.models.translation import TranslationModel
 from keras_transformer.text.division import divided_for
 from keras_transformer.text.tokenizer import Tokenizer
 
-Model = TranslationModel | TranslationEnsemble
+Model = EncoderDecoder | TranslationEnsemble
 
 
 class Hypothesis(NamedTuple):
@@ -30,7 +31,8 @@ class Hypothesis(NamedTuple):
         tokens: Its ids, without the end id.
         score: Sum of log_probs / (number of log_probs ** length penalty).
         log_probs: Natural log-probability of each token, and of the end id if the answer has one.
-        alignment: For each of log_probs, the source position with the highest attention weight.
+        alignment: For each of log_probs, the source position with the highest attention weight; [] without
+            attention to the source.
         finish_reason: "stop" after the end id; "loop" if the loop guard found that it repeats itself or does
             not end; "length" at its largest length.
     """
@@ -137,7 +139,8 @@ def hypotheses(
     first = model.models[0] if isinstance(model, TranslationEnsemble) else model
     found = _scored(first, rows, found, search)
     pairs = [(row, answer.ids) for row, answers in zip(rows, found, strict=True) for answer in answers]
-    cross = first.derived.get(Scorer).cross_attention(pairs, tokenizer.bos_id) if alignment else []
+    aligns = alignment and first.network.attention
+    cross = first.derived.get(Scorer).cross_attention(pairs, tokenizer.bos_id) if aligns else []
     alignments = map(aligned, cross)
 
     def hypothesis(answer: Answer) -> Hypothesis:
@@ -183,15 +186,17 @@ def prepared_search(
     """Return a function of rows and `prefixes` that searches as `search_ids` does.
 
     It uses the current weights of the model. ONNX Runtime decodes; without `scores`, greedy answers have
-    none, which saves time. Where a model has no ONNX graphs (an unusual network, quantized layers, a
+    none, which saves time. Where a Transformer has no ONNX graphs (an unusual network, quantized layers, a
     subclass), the traced loop over the layers decodes; it returns no scores.
     """
     check_search(search.beam, search.length_penalty, max_tokens)
     max_length = min(max_tokens or model.network.max_length, model.network.max_length)
     if isinstance(model, TranslationEnsemble):
         decoder = ensemble_decoder(model, search, max_length, scores)
-    elif refusal(model) is None:
+    elif (refused := refusal(model)) is None:
         decoder = model.derived.get(HostedModel).decoder(search, max_length, scores)
+    elif not isinstance(model, TranslationModel):
+        raise ValueError(f"a {type(model).__name__} is decoded with ONNX graphs alone; {refused}")
     else:
         return partial(_search_layers, model, search, max_length, loop_guard)
     return partial(
@@ -221,7 +226,7 @@ def _search_layers(
 
 
 def _scored(
-    model: TranslationModel, rows: Rows, found: list[list[Answer]], search: Search
+    model: EncoderDecoder, rows: Rows, found: list[list[Answer]], search: Search
 ) -> list[list[Answer]]:
     """Return answers with their scores; answers of the traced loop are scored in a second pass."""
     unscored = [

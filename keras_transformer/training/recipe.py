@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from keras_transformer.models.network import PRESETS, Network
+from keras_transformer.models.architectures import ARCHITECTURES, Configuration, preset_of
+from keras_transformer.models.network import Network
 from keras_transformer.settings import Settings, current_names
 from keras_transformer.text.tokenizer_training import FEWEST_PIECES
 from keras_transformer.training.data.typed import KINDS
@@ -32,6 +33,7 @@ class Recipe(Settings):
         ValueError: With every option that is out of range.
     """
 
+    architecture: str = "transformer"
     preset: str | None = "tiny"  # None: the network of the run that it goes on from
     dropout: float = 0.3
     attention_dropout: float = 0.0
@@ -69,7 +71,8 @@ class Recipe(Settings):
         problems = [
             f"{name} must be one of {', '.join(choices)}; got {getattr(self, name)!r}"
             for name, choices in (
-                ("preset", tuple(PRESETS)),
+                ("architecture", tuple(ARCHITECTURES)),
+                ("preset", tuple(ARCHITECTURES.get(self.architecture, ()))),
                 ("tokenizer", TOKENIZERS),
                 ("schedule", SCHEDULES),
                 ("precision", PRECISIONS),
@@ -95,6 +98,11 @@ class Recipe(Settings):
             "label_smoothing",
             "ema_decay",
         )
+        if self.architecture != "transformer" and (self.attention_dropout or self.inner_dropout):
+            problems.append(
+                f"attention_dropout and inner_dropout must be 0 with architecture={self.architecture!r}, "
+                f"which has dropout alone; got {self.attention_dropout} and {self.inner_dropout}"
+            )
         if not _is_number(self.clip_norm) or not 0 <= self.clip_norm < math.inf:
             problems.append(f"clip_norm must be at least 0 and finite; got {self.clip_norm!r}")
         if self.bpe_dropout and self.tokenizer != "bpe":
@@ -140,7 +148,7 @@ class Recipe(Settings):
         cls,
         pairs: int,
         defaults: Mapping[str, Any] | None = None,
-        network: Network | None = None,
+        network: Configuration | None = None,
         **overrides: Any,
     ) -> Self:
         """Create the recipe for a corpus.
@@ -188,11 +196,11 @@ class Recipe(Settings):
         """Return the share of each kind of sentences as people type them."""
         return {kind: getattr(self, kind) for kind in KINDS}
 
-    def network(self, initial: Network | None = None) -> Network:
+    def network(self, initial: Configuration | None = None) -> Configuration:
         """Return the configuration of the network to train; `initial` is that of the model to start from."""
         if initial is not None:
-            return replace(initial, **self.regularisation())
-        return Network.from_preset(self.preset or "", **self.regularisation())
+            return initial.with_regularisation(**self.regularisation())
+        return preset_of(self.architecture, self.preset or "", **self.regularisation())
 
     def regularisation(self) -> dict[str, Any]:
         """Return the fields of the network that its preset does not set."""
@@ -308,13 +316,11 @@ def _by_size(pairs: int) -> dict[str, Any]:
     return {**TYPED, "dropout": 0.1, "steps": 50_000}
 
 
-def _fine_tuning(pairs: int, network: Network) -> dict[str, Any]:
+def _fine_tuning(pairs: int, network: Configuration) -> dict[str, Any]:
     """Return defaults for going on from a trained network: a low peak, few steps, its own dropout."""
     return {
         **TYPED,
-        "dropout": network.dropout,
-        "attention_dropout": network.attention_dropout,
-        "inner_dropout": network.inner_dropout,
+        **network.regularisation,
         "batch_tokens": 4096,
         "steps": min(2000, max(100, pairs // 20)),
         "peak_learning_rate": FINE_TUNING_PEAK / network.width,

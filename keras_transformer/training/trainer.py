@@ -11,6 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.files import replacing
+from keras_transformer.models.encoder_decoder import EncoderDecoder
+from keras_transformer.models.network import Network
+from keras_transformer.models.recurrent import RecurrentTranslationModel
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.models.weights import unlike_network
 from keras_transformer.text.corpus import Pair
@@ -103,16 +106,17 @@ class Trainer:
         self.history: list[dict[str, float]] = []
         self.step = 0
 
-    def _model(self, lengths: Lengths) -> TranslationModel:
+    def _model(self, lengths: Lengths) -> EncoderDecoder:
         """Return the model to train: a new one, or the one that the run goes on from."""
         recipe, initial = self.recipe, None
         if recipe.preset is None:
-            initial = TranslationModel.load(self.run.initial)
+            initial = EncoderDecoder.load(self.run.initial)
             if reason := unlike_network(initial):
                 raise ValueError(reason)
         network = recipe.network(initial and initial.network)
         joint = self.tokenizer.joint if initial is None else initial.target_vocabulary is None
-        model = TranslationModel(
+        kind: type[Any] = TranslationModel if isinstance(network, Network) else RecurrentTranslationModel
+        model: EncoderDecoder = kind(
             network,
             self.tokenizer.source_size,
             None if joint else self.tokenizer.target_size,

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.evaluation.scores import bleu, tokenization
-from keras_transformer.models.translation import TranslationModel
+from keras_transformer.models.encoder_decoder import EncoderDecoder
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.lengths import by_length
 from keras_transformer.text.padding import padded
@@ -30,7 +30,7 @@ class Validation:
         ValueError: If the model has no tokenizer.
     """
 
-    def __init__(self, model: TranslationModel, pairs: list[Pair], max_tokens: int) -> None:
+    def __init__(self, model: EncoderDecoder, pairs: list[Pair], max_tokens: int) -> None:
         self.model = model
         self.pairs = pairs
         tokenizer = model.tokenizer

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_transformer.models.recurrent_network import RecurrentNetwork
+
 if TYPE_CHECKING:
-    from keras_transformer.models.network import Network
-    from keras_transformer.models.translation import TranslationModel
+    from keras_transformer.models.architectures import Configuration
+    from keras_transformer.models.encoder_decoder import EncoderDecoder
 
 #: The kinds of attention, by the name that a command line takes.
 KINDS = {"input-input": "Input–Input", "output-output": "Output–Output", "input-output": "Input–Output"}
@@ -86,6 +88,8 @@ class Choice:
         Raises:
             ValueError: If one of them lacks the chosen layer or head.
         """
+        if self.kind and self.kind not in sizes:
+            raise ValueError(f"this model has no {KINDS[self.kind]} attention; it has {', '.join(sizes)}.")
         for name in [self.kind] if self.kind else sizes:
             for what, number, count in zip(
                 ("layer", "head"), (self.layer, self.head), sizes[name], strict=True
@@ -94,14 +98,16 @@ class Choice:
                     raise ValueError(f"{KINDS[name]} has the {what}s 1 to {count}; got {what} {number}.")
 
 
-def sizes_of(network: "Network") -> dict[str, tuple[int, int]]:
-    """Return the numbers of layers and heads of each kind."""
+def sizes_of(network: "Configuration") -> dict[str, tuple[int, int]]:
+    """Return the numbers of layers and heads of each kind that the network has."""
+    if isinstance(network, RecurrentNetwork):
+        return {"input-output": (1, 1)} if network.attention else {}
     decoder = network.decoder_layers, network.decoder_num_heads or network.num_heads
     encoder = network.encoder_layers, network.num_heads
     return {"input-input": encoder, "output-output": decoder, "input-output": decoder}
 
 
-def heads_of(model: "TranslationModel", text: str, target: str | None = None) -> Heads:
+def heads_of(model: "EncoderDecoder", text: str, target: str | None = None) -> Heads:
     """Compute the attention of a model for a text and its translation.
 
     The decoder reads the start token and the translation so far: position t has read token t and predicts
@@ -131,7 +137,7 @@ def heads_of(model: "TranslationModel", text: str, target: str | None = None) ->
         if len(ids) > limit
     ]
     read, predicted = read[:limit], output[:limit]
-    encoder, decoder, cross = _attend(model, source, read)
+    weights = _attend(model, source, read)
     special = {tokenizer.bos_id: START, tokenizer.eos_id: END}
     sources = readable(tokenizer.pieces_source(source), [special.get(number, "") for number in source])
     reads = readable(tokenizer.pieces_target(read), [special.get(number, "") for number in read])
@@ -139,13 +145,14 @@ def heads_of(model: "TranslationModel", text: str, target: str | None = None) ->
         tokenizer.pieces_target(predicted), [special.get(number, "") for number in predicted]
     )
     notes = tuple(f"has read {one}, predicts {other}" for one, other in zip(reads, predictions, strict=True))
-    kinds = (
-        AttentionKind(KINDS["input-input"], encoder, sources, sources, ("",) * len(sources)),
-        AttentionKind(KINDS["output-output"], decoder, reads, reads, notes),
-        AttentionKind(KINDS["input-output"], cross, predictions, sources, notes),
-    )
+    tokens = {
+        "input-input": (sources, sources, ("",) * len(sources)),
+        "output-output": (reads, reads, notes),
+        "input-output": (predictions, sources, notes),
+    }
+    kinds = {name: AttentionKind(KINDS[name], weights[name], *tokens[name]) for name in weights}
     translation = tokenizer.decode_target([output])[0] if target is None else target
-    return Heads(text, translation, dict(zip(KINDS, kinds, strict=True)), tuple(notices))
+    return Heads(text, translation, kinds, tuple(notices))
 
 
 def readable(pieces: Sequence[str], names: Sequence[str] = ()) -> tuple[str, ...]:
@@ -189,7 +196,7 @@ def _is_character(content: bytes) -> bool:
     return len(text) == 1 and text.encode() == content
 
 
-def _translated(model: "TranslationModel", source: list[int]) -> list[int]:
+def _translated(model: "EncoderDecoder", source: list[int]) -> list[int]:
     """Translate; the ids end with the end id unless the length limit was reached."""
     from keras_transformer.decoding.traced_search import Search  # noqa: PLC0415
     from keras_transformer.models.translate import search_ids  # noqa: PLC0415
@@ -199,14 +206,15 @@ def _translated(model: "TranslationModel", source: list[int]) -> list[int]:
     return answers[0].ids if answers else [tokenizer.eos_id]
 
 
-def _attend(model: "TranslationModel", source: list[int], read: list[int]) -> list[NDArray[np.float32]]:
-    """Return encoder, decoder and cross attention, each (L, H, Q, K)."""
+def _attend(model: "EncoderDecoder", source: list[int], read: list[int]) -> dict[str, NDArray[np.float32]]:
+    """Return the attention of each kind that the model has, (L, H, Q, K)."""
     from keras import ops  # noqa: PLC0415
 
     _, attention = model.attend(
         {"source": ops.convert_to_tensor([source]), "target": ops.convert_to_tensor([read])}
     )
-    return [
-        np.stack([ops.convert_to_numpy(layer)[0] for layer in layers]).astype("float32")
-        for layers in attention
-    ]
+    return {
+        name: np.stack([ops.convert_to_numpy(layer)[0] for layer in layers]).astype("float32")
+        for name, layers in zip(KINDS, attention, strict=True)
+        if layers
+    }

@@ -67,6 +67,13 @@ class Case:
 
 def cases() -> Iterator[Case]:
     yield Case("cross_attention", partial(kt.MultiHeadAttention, num_heads=2), ("x", "memory"))
+    yield Case(
+        "additive_attention",
+        partial(kt.AdditiveAttention, width=6),
+        ("x", "memory"),
+        drops=False,
+        attends=False,
+    )
     yield Case("self_attention", partial(kt.MultiHeadSelfAttention, num_heads=2))
     yield Case("sinusoidal", partial(kt.PositionalEncoding, max_length=9), drops=False, attends=False)
     yield Case(

@@ -26,7 +26,8 @@ from export.formats.tf2onnx_graphs.rewrites import simplify
 from keras_transformer import __version__
 from keras_transformer.files import write_pieces
 from keras_transformer.graphs.onnx_file import onnx_pieces
-from keras_transformer.models.translation import PAD_ID, TranslationModel
+from keras_transformer.models.encoder_decoder import PAD_ID
+from keras_transformer.models.translation import TranslationModel
 
 FLOAT = TensorProto.FLOAT
 OPSET, IR_VERSION = 18, 8  # the highest opset that tf2onnx writes, and what goes with it

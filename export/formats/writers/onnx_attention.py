@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from export.formats.tf2onnx_graphs.convert import Value, from_tensorflow, start_and_end
-from keras_transformer.models.translation import PAD_ID, TranslationModel
+from keras_transformer.models.encoder_decoder import PAD_ID
+from keras_transformer.models.translation import TranslationModel
 
 
 class AttentionOutputs(NamedTuple):

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from export.artifact.layout import CANDIDATES, SCORES
 from keras_transformer.files import write_pieces
+from keras_transformer.graphs.choice import candidates, scores
 from keras_transformer.graphs.precision import Float32, Products
-from keras_transformer.graphs.transformer import candidates, decoder, encoder, scores
+from keras_transformer.graphs.transformer import decoder, encoder
 from keras_transformer.models.hosted import refusal
 from keras_transformer.models.translation import TranslationModel
 from keras_transformer.models.weights import network_weights

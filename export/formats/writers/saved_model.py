@@ -18,7 +18,8 @@ from export.formats.writers.step_graph import StepGraph
 from export.formats.writers.text_graph import source_pieces, target_pieces
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.traced_search import reordered, repeated
-from keras_transformer.models.translation import PAD_ID, DecodingState, TranslationModel
+from keras_transformer.models.encoder_decoder import PAD_ID
+from keras_transformer.models.translation import DecodingState, TranslationModel
 from keras_transformer.text.tokenizer import Tokenizer
 
 TEXT = tf.TensorSpec([None], tf.string, name="text")

@@ -107,11 +107,19 @@ def _pairs(facts: Mapping[str, Any]) -> str:
     return f" ({facts['pairs']['kept']:,} pairs)" if facts["pairs"] else ""
 
 
+def network_sizes(network: Mapping[str, Any]) -> str:
+    """Describe the sizes of a network, as `run_summary.described` has them, in a line."""
+    layers = f"{network['encoder_layers']} + {network['decoder_layers']} layers, width {network['width']}"
+    if "units" not in network:
+        return f"{layers}, inner {network['inner_width']}, {network['num_heads']} heads"
+    attention = "additive attention" if network["attention"] else "no attention"
+    return f"{network['architecture']}, {layers}, {network['units']} units, {attention}"
+
+
 def _sizes(facts: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     network = facts["network"]
     if network:
-        layers = f"{network['encoder_layers']} + {network['decoder_layers']} layers, width {network['width']}"
-        yield "network", f"{layers}, inner {network['inner_width']}, {network['num_heads']} heads"
+        yield "network", network_sizes(network)
         yield "parameters", f"{network['parameters']:,}"
         yield "vocabulary", f"{network['source_vocabulary']:,} and {network['target_vocabulary']:,} pieces"
     files = facts["files"]

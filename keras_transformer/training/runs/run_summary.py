@@ -2,10 +2,10 @@
 
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_transformer.files import read_json
-from keras_transformer.models.network import PRESETS, Network
+from keras_transformer.models.architectures import CONFIGURATIONS, Configuration
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.visible import visible_line
 from keras_transformer.training.history import best
@@ -47,9 +47,9 @@ def _of_run(run: Run) -> dict[str, Any]:
     pretrained = "imported" in about or ("from" in about and run.tokenizer.exists())
     tokenizer = Tokenizer.load(run.tokenizer) if pretrained else None
     if run.model.is_file():
-        network = _network(run.model, archived(run.model)[0])
+        network = _network(run.model, archived(run.model))
     elif settled is not None and settled.preset is None:
-        network = _network(run.initial, archived(run.initial)[0])
+        network = _network(run.initial, archived(run.initial))
     elif settled is not None:
         tokenizer = Tokenizer.load(run.tokenizer)
         target = None if tokenizer.joint else tokenizer.target_size
@@ -92,11 +92,11 @@ def _state(recipe: Recipe | None, history: list[dict[str, float]]) -> str:
 
 
 def _of_file(path: Path) -> dict[str, Any]:
-    config, metadata = archived(path)
+    archive = archived(path)
     try:
-        tokenizer = config["tokenizer"] or {}
+        tokenizer = archive.config["tokenizer"] or {}
         languages = {side: tokenizer.get(f"{side}_lang") or None for side in ("source", "target")}
-        versions = {"keras": str(metadata["keras_version"])}
+        versions = {"keras": str(archive.metadata["keras_version"])}
     except (KeyError, TypeError, AttributeError) as error:
         raise _no_description(path, error) from error
     return {
@@ -106,7 +106,7 @@ def _of_file(path: Path) -> dict[str, Any]:
         "languages": languages,
         "domain": None,
         "pairs": None,
-        "network": _network(path, config),
+        "network": _network(path, archive),
         "scores": None,
         "recipe": None,
         "versions": versions,
@@ -114,8 +114,16 @@ def _of_file(path: Path) -> dict[str, Any]:
     }
 
 
-def archived(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the configuration of the model in a .keras file, and Keras' metadata of the file.
+class Archive(NamedTuple):
+    """The configuration of the model in a .keras file, and Keras' metadata of the file."""
+
+    config: dict[str, Any]
+    metadata: dict[str, Any]
+    network_class: type[Configuration]
+
+
+def archived(path: Path) -> Archive:
+    """Read a .keras file without Keras.
 
     Raises:
         FactsError: If the file is damaged or contains another model.
@@ -126,30 +134,32 @@ def archived(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise FactsError(f"{path} is not a .keras file, or is damaged: {error}.") from error
     name = model.get("class_name") if isinstance(model, dict) else None
-    if name != "TranslationModel":
-        raise FactsError(f"{path} holds a {name}, not a TranslationModel.")
-    return model["config"], metadata
+    if name not in CONFIGURATIONS:
+        raise FactsError(f"{path} holds a {name}, not a {' or a '.join(CONFIGURATIONS)}.")
+    return Archive(model["config"], metadata, CONFIGURATIONS[name])
 
 
-def _network(path: Path, config: dict[str, Any]) -> dict[str, Any]:
+def _network(path: Path, archive: Archive) -> dict[str, Any]:
+    config = archive.config
     try:
-        network = Network.from_dict(config["network"])
+        network = archive.network_class.from_dict(config["network"])
         return described(network, config["source_vocabulary"], config["target_vocabulary"])
     except (KeyError, TypeError, ValueError) as error:
         raise _no_description(path, error) from error
 
 
 def _no_description(path: Path, error: Exception) -> FactsError:
-    return FactsError(f"{path} is damaged: its config describes no TranslationModel ({error}).")
+    return FactsError(f"{path} is damaged: its config describes no translation model ({error}).")
 
 
-def described(network: Network, source_vocabulary: int, target_vocabulary: int | None) -> dict[str, Any]:
+def described(
+    network: Configuration, source_vocabulary: int, target_vocabulary: int | None
+) -> dict[str, Any]:
     """Describe a network: its fields, its preset, its vocabularies and the number of its parameters."""
-    values = network.as_dict()
-    presets = (name for name, sizes in PRESETS.items() if sizes.items() <= values.items())
     return {
-        "preset": next(presets, None),
-        **values,
+        "architecture": network.architecture,
+        "preset": network.preset,
+        **network.as_dict(),
         "source_vocabulary": source_vocabulary,
         "target_vocabulary": target_vocabulary or source_vocabulary,
         "joint": target_vocabulary is None,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from keras_transformer.files import replacing
-from keras_transformer.models.network import Network
+from keras_transformer.models.architectures import Configuration
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_training import kind_of
@@ -31,7 +31,7 @@ class StartingPoint:
 
     model: Path
     valid: Path
-    network: Network
+    network: Configuration
     tokenizer: Tokenizer
 
     @classmethod
@@ -51,14 +51,14 @@ class StartingPoint:
 
     @classmethod
     def _read(cls, model: Path, valid: Path) -> Self:
-        config, _ = archived(model)
+        config, _, network_class = archived(model)
         try:
             if config["tokenizer"] is None:
                 raise FactsError(f"{model} has no tokenizer: it translates ids, and cannot learn from text.")
             tokenizer = Tokenizer.from_config(config["tokenizer"])
-            return cls(model, valid, Network.from_dict(config["network"]), tokenizer)
+            return cls(model, valid, network_class.from_dict(config["network"]), tokenizer)
         except (KeyError, TypeError) as error:
-            raise FactsError(f"{model} is damaged: its config describes no TranslationModel.") from error
+            raise FactsError(f"{model} is damaged: its config describes no translation model.") from error
 
     def copy_into(self, run: Run) -> None:
         """Copy the held-out pairs and then the model, which stands for both."""
@@ -90,7 +90,8 @@ class StartingPoint:
 
     def overrides(self) -> dict[str, Any]:
         """Return the fields of the recipe that are the model's."""
-        return {"preset": None, **of_tokenizer(self.tokenizer)}
+        architecture = self.network.architecture
+        return {"architecture": architecture, "preset": None, **of_tokenizer(self.tokenizer)}
 
 
 def of_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:

@@ -292,7 +292,10 @@ def test_what_is_no_model_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert failed(capsys, text) == f"{text} is not a .keras file, or is damaged: File is not a zip file."
     other = tmp_path / "other.keras"
     keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).save(other)
-    assert failed(capsys, other) == f"{other} holds a Sequential, not a TranslationModel."
+    assert (
+        failed(capsys, other)
+        == f"{other} holds a Sequential, not a TranslationModel or a RecurrentTranslationModel."
+    )
 
 
 def test_a_damaged_file_of_a_run_is_told_by_its_name(
@@ -313,7 +316,7 @@ def test_a_damaged_file_of_a_run_is_told_by_its_name(
             " (it does not say source_lang, target_lang, corpus, recipe): restore it",
         ),
         ("recipe.json", "[]", ": it holds [], not an object."),
-        ("recipe.json", '{"stepps": 3}', ": a recipe has no stepps; it has preset, "),
+        ("recipe.json", '{"stepps": 3}', ": a recipe has no stepps; it has architecture, "),
         ("history.json", "{}", ": it holds {}, not a list."),
         ("history.json", "[3]", ": in 3 there is no number step, bleu, loss, accuracy."),
         (

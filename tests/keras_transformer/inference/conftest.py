@@ -22,8 +22,9 @@ def model() -> "TranslationModel":
 @pytest.fixture(scope="module")
 def sessions(model: "TranslationModel") -> list[Any]:
     """The model's graphs in ONNX Runtime: encoder, decoder, log-probabilities, and candidates of a beam."""
+    from keras_transformer.graphs.choice import candidates, scores
     from keras_transformer.graphs.precision import Float32
-    from keras_transformer.graphs.transformer import candidates, decoder, encoder, scores
+    from keras_transformer.graphs.transformer import decoder, encoder
     from keras_transformer.inference.backends.session import open_session
     from keras_transformer.models.weights import network_weights
 

@@ -24,8 +24,9 @@ START, SLOTS = 2, 7
 @pytest.fixture(scope="module")
 def earlier_sessions(model: "TranslationModel", sessions: list[Any]) -> list[Any]:
     """Encoder and decoder as they were: the keys and values of the last source token are passed along."""
+    from keras_transformer.graphs.choice import candidates, scores
     from keras_transformer.graphs.precision import Float32
-    from keras_transformer.graphs.transformer import candidates, decoder, encoder, scores
+    from keras_transformer.graphs.transformer import decoder, encoder
     from keras_transformer.inference.backends.session import open_session
     from keras_transformer.models.weights import network_weights
 

@@ -28,8 +28,9 @@ def other() -> TranslationModel:
 
 @pytest.fixture(scope="module")
 def other_sessions(other: TranslationModel) -> list[Any]:
+    from keras_transformer.graphs.choice import candidates, scores
     from keras_transformer.graphs.precision import Float32
-    from keras_transformer.graphs.transformer import candidates, decoder, encoder, scores
+    from keras_transformer.graphs.transformer import decoder, encoder
     from keras_transformer.inference.backends.session import open_session
     from keras_transformer.models.weights import network_weights
 

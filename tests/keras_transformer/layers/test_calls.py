@@ -71,7 +71,7 @@ def test_compute_output_shape_is_the_shape_of_the_output(case):
 
     assert tuple(layer.compute_output_shape(*shapes)) == tuple(layer(*case.arrays).shape)
     open_shapes = [tuple(tensor.shape) for tensor in case.inputs()]
-    assert tuple(layer.compute_output_shape(*open_shapes)) == (None, None, WIDTH)
+    assert tuple(layer.compute_output_shape(*open_shapes)) == (None, None, layer(*case.arrays).shape[-1])
 
 
 def test_compute_output_shape_of_the_way_back_ends_with_the_vocabulary():

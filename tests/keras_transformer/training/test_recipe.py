@@ -60,7 +60,7 @@ def test_the_papers_warm_up_of_4000_steps_suits_a_corpus_that_is_trained_for_500
 def test_it_comes_back_from_what_is_kept_of_it() -> None:
     recipe = Recipe.for_corpus(1000, vocabulary_size=300, joint=False)
     assert Recipe.from_dict(recipe.as_dict()) == recipe
-    with pytest.raises(ValueError, match=r"a recipe has no setps, wdith; it has preset, dropout"):
+    with pytest.raises(ValueError, match=r"a recipe has no setps, wdith; it has architecture, preset"):
         Recipe.from_dict({**recipe.as_dict(), "wdith": 1, "setps": 2})
 
 
@@ -148,9 +148,9 @@ def test_the_shares_of_what_people_type_leave_something_of_the_corpus() -> None:
 
 def test_a_stored_recipe_may_have_former_names_but_not_both() -> None:
     assert Recipe.from_run({"tokens": 512, "peak": 1e-3}) == Recipe(batch_tokens=512, peak_learning_rate=1e-3)
-    with pytest.raises(ValueError, match="a recipe has no tokens; it has preset, "):
+    with pytest.raises(ValueError, match="a recipe has no tokens; it has architecture, "):
         Recipe.from_run({"tokens": 512, "batch_tokens": 4096})
-    with pytest.raises(ValueError, match="a recipe has no peak; it has preset, "):
+    with pytest.raises(ValueError, match="a recipe has no peak; it has architecture, "):
         Recipe.for_corpus(1000, peak=1e-3)
 
 
