@@ -10,7 +10,6 @@ from keras_transformer import LabelSmoothedCrossEntropy, Tokenizer, TranslationM
 from keras_transformer.decoding.traced_search import Search, search_traced
 from keras_transformer.models.network import Network
 from keras_transformer.models.translate import search_ids
-from tests.support.compiling import JIT
 
 START, END = 2, 3
 PAIRS = [("un chat", "a cat"), ("un chien", "a dog"), ("deux chats", "two cats")] * 8
@@ -23,7 +22,7 @@ def test_it_learns_translates_scores_and_is_saved(tmp_path: Path) -> None:
         Network(1, 1, 32, 32, 2, dropout=0.0), tokenizer.source_size, tokenizer=tokenizer
     )
     model.build()
-    model.compile(keras.optimizers.Adam(5e-3), LabelSmoothedCrossEntropy(0.1), jit_compile=JIT)
+    model.compile(keras.optimizers.Adam(5e-3), LabelSmoothedCrossEntropy(0.1))
     rows = tokenizer.encode_source(["un chien", "deux chats", "un chat"])
     before = search_ids(model, rows, Search(START, END))
     batches = text_batches(PAIRS, tokenizer, batch_tokens=64, shapes=1)

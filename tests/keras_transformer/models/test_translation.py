@@ -278,8 +278,9 @@ def test_a_new_process_loads_a_model_that_was_trained(
     optimizer: keras.optimizers.Optimizer,
 ) -> None:
     model = speaking(ONE_LAYER, tokenizer)
-    own = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
-    model.compile(own, LabelSmoothedCrossEntropy(), jit_compile=False)
+    model.compile(
+        keras.optimizers.deserialize(keras.optimizers.serialize(optimizer)), LabelSmoothedCrossEntropy()
+    )
     model.fit(text_batches(pairs[:8], tokenizer, batch_tokens=512), shuffle=False, verbose=0)
     model.save(tmp_path / "model.keras")
     ran = fork_server.run(

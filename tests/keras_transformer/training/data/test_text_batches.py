@@ -79,7 +79,7 @@ def test_fit_learns_from_texts_and_evaluate_takes_them_too() -> None:
         Network(1, 1, 32, 32, 2, dropout=0.0), tokenizer.source_size, tokenizer=tokenizer
     )
     model.build()
-    model.compile(keras.optimizers.Adam(5e-3), LabelSmoothedCrossEntropy(0.0), jit_compile=False)
+    model.compile(keras.optimizers.Adam(5e-3), LabelSmoothedCrossEntropy(0.0))
     held_out = text_batches(learned[:3], model.tokenizer, batch_tokens=128)
     history = model.fit(
         text_batches(learned, model.tokenizer, batch_tokens=128),
