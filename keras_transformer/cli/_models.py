@@ -102,7 +102,7 @@ def load_ensemble(paths: Sequence[Path]) -> "EncoderDecoder | TranslationEnsembl
 
 def check_ensemble(paths: Sequence[Path]) -> None:
     """Raise CommandError if the models of these paths make no ensemble, before Keras is loaded for them."""
-    from keras_transformer.text.one_vocabulary import check_one_vocabulary
+    from keras_transformer.models.one_vocabulary import check_one_vocabulary
     from keras_transformer.training.runs.starting_point import StartingPoint
 
     for path in paths:

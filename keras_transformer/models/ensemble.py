@@ -11,7 +11,7 @@ from keras_transformer.inference.hosted_decoder import Decoder
 from keras_transformer.models.architectures import Configuration
 from keras_transformer.models.encoder_decoder import EncoderDecoder
 from keras_transformer.models.hosted import HostedModel, decoder_of, refusal
-from keras_transformer.text.one_vocabulary import check_one_vocabulary
+from keras_transformer.models.one_vocabulary import check_one_vocabulary
 from keras_transformer.text.sentences import Lengths
 from keras_transformer.text.tokenizer import Tokenizer
 
