@@ -18,6 +18,7 @@ import argparse
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -181,7 +182,7 @@ def _speeds(
 ) -> dict[str, dict[str, float]]:
     """Time a training step and the decoding of each model; return the ratios to the Transformer."""
     from keras_transformer.decoding.traced_search import Search
-    from keras_transformer.models.translate import search_ids
+    from keras_transformer.models.translate import prepared_search
     from keras_transformer.text.padding import padded
     from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 
@@ -196,14 +197,13 @@ def _speeds(
         "target": padded([[tokenizer.bos_id, *ids[:-1]] for ids in targets[:rows]]),
     }
     search = Search(tokenizer.bos_id, tokenizer.eos_id)
-    answers = {name: search_ids(model, sources, search) for name, model in models.items()}
+    searches = {name: prepared_search(model, search, scores=False) for name, model in models.items()}
+    answers = {name: translate(sources) for name, translate in searches.items()}
     counts = {
         "training": dict.fromkeys(models, sum(map(len, targets[:rows]))),
         "decoding": {name: sum(len(answer.ids) for (answer,) in found) for name, found in answers.items()},
     }
-    decoding = {
-        name: lambda model=model: search_ids(model, sources, search) for name, model in models.items()
-    }
+    decoding = {name: partial(translate, sources) for name, translate in searches.items()}
     seconds = {"decoding": measure.take_turns(decoding, REPEATS.of(options), warm_up=1)}
     training = {}
     for name, model in models.items():
@@ -239,7 +239,7 @@ def _draw(path: Path, corpora: Mapping[str, Mapping[str, Any]]) -> None:
         if name == "phrasebook":
             longest = found["words"][TESTED_SIZES.index(JOINED)]
             axes.axvline(longest, color=INK, linestyle=":", linewidth=1)
-            axes.text(longest, 3, " longer than in training", color=INK, fontsize=8)
+            axes.text(longest, 3, " more than training joins", color=INK, fontsize=8)
         title = {"phrasebook": "Phrasebook sentences, joined", "multi30k": "Multi30k, test 2016"}[name]
         axes.set_title(title, color=INK, fontsize=10)
         axes.set_xlabel("words of the source", color=INK)

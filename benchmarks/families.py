@@ -20,7 +20,7 @@ from contests import CONTESTS
 
 PACKAGES = {"ours": "tensorflow", "kerashub": "keras-hub"}
 REPEATS = measure.Effort(smoke=3, quick=7, whole=31)
-TOLERANCE = 1e-3  # of outputs that are normalized
+TOLERANCE = 1e-3
 
 
 def main() -> None:

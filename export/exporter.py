@@ -66,6 +66,8 @@ def export_version(
             differ from the model's.
         FileExistsError: If the directory exists.
     """
+    if not isinstance(model, TranslationModel):
+        raise ExportError(f"only a TranslationModel is exported; got a {type(model).__name__}")
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise ExportError("this model has no tokenizer: create it with tokenizer=... to export it")

@@ -150,19 +150,36 @@ class Batch:
             tokens, logits = map(np.concatenate, zip(*alone, strict=True))
         finite = np.isfinite(logits)
         log_probs: list[float] = []
-        if self._choosing or any(member.request.scores for member in self.members):
-            values = self.backend.log_probs()
-            finite &= np.isfinite(values)
-            log_probs = values.tolist()
         continuations = None
-        if self._choosing:
-            scores = [0.0] * len(self._owners)
-            for member in self._choosing:
-                for row, score in zip(member.rows, member.strategy.scores, strict=False):
-                    scores[row] = score
-            widest = max(member.request.beam for member in self._choosing)
-            continuations = Continuations.of(self.backend.candidates(2 * widest), scores)
+        scored = [
+            row
+            for row, member in enumerate(self._owners)
+            if member.request.scores or type(member.strategy) is not GreedySearch
+        ]
+        if scored:
+            try:
+                values = self.backend.log_probs()
+                continuations = self._continuations()
+            except Exception as error:
+                _logger.warning("the scores of %d rows failed: %s", len(scored), error)
+                finite[scored] = False
+                for row in scored:
+                    self._owners[row].request.error = self._owners[row].request.error or str(error)
+            else:
+                finite[scored] &= np.isfinite(values[scored])
+                log_probs = values.tolist()
         return Choices(tokens.tolist(), log_probs, continuations), finite
+
+    def _continuations(self) -> Continuations | None:
+        """Return the continuations among which strategies choose, if there are such strategies."""
+        if not self._choosing:
+            return None
+        scores = [0.0] * len(self._owners)
+        for member in self._choosing:
+            for row, score in zip(member.rows, member.strategy.scores, strict=False):
+                scores[row] = score
+        widest = max(member.request.beam for member in self._choosing)
+        return Continuations.of(self.backend.candidates(2 * widest), scores)
 
     def _decode_alone(self, row: int) -> StepResult:
         """Decode the next token of one row; if that fails, its logit is NaN."""

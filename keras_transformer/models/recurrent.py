@@ -25,10 +25,11 @@ from keras_transformer.text.tokenizer import Tokenizer
 class RecurrentTranslationModel(EncoderDecoder):
     """Recurrent encoder and decoder that translate token ids, and text if there is a tokenizer.
 
-    Inputs and labels are those of TranslationModel, and so are the methods. The encoder's layers read the
-    source in both directions. The first layer of the decoder reads the translation so far; the context of
-    each token, which the attention looks up with the state of that layer, is read by the layers above it. So
-    the attention is not part of the recurrence, and training computes it for all positions at once.
+    Inputs and labels are those of TranslationModel, and the methods those of EncoderDecoder. The encoder's
+    layers read the source in both directions. The first layer of the decoder reads the translation so far;
+    the context of each token, which the attention looks up with the state of that layer, is read by the
+    layers above it. So the attention is not part of the recurrence, and training computes it for all
+    positions at once.
 
     Args:
         network: Sizes and options of the network.

@@ -89,7 +89,7 @@ class Choice:
             ValueError: If one of them lacks the chosen layer or head.
         """
         if self.kind and self.kind not in sizes:
-            raise ValueError(f"this model has no {KINDS[self.kind]} attention; it has {', '.join(sizes)}.")
+            raise ValueError(f"this model has no {self.kind} attention; it has {', '.join(sizes)}.")
         for name in [self.kind] if self.kind else sizes:
             for what, number, count in zip(
                 ("layer", "head"), (self.layer, self.head), sizes[name], strict=True
@@ -199,10 +199,11 @@ def _is_character(content: bytes) -> bool:
 def _translated(model: "EncoderDecoder", source: list[int]) -> list[int]:
     """Translate; the ids end with the end id unless the length limit was reached."""
     from keras_transformer.decoding.traced_search import Search  # noqa: PLC0415
-    from keras_transformer.models.translate import search_ids  # noqa: PLC0415
+    from keras_transformer.models.translate import prepared_search  # noqa: PLC0415
 
     tokenizer: Any = model.tokenizer
-    (answers,) = search_ids(model, [source], Search(tokenizer.bos_id, tokenizer.eos_id))
+    search = prepared_search(model, Search(tokenizer.bos_id, tokenizer.eos_id), scores=False)
+    (answers,) = search([source])
     return answers[0].ids if answers else [tokenizer.eos_id]
 
 

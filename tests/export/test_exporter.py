@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,8 @@ from export.golden_sentences import Chosen
 from keras_transformer import TranslationModel
 from keras_transformer.libraries import LibraryError
 from keras_transformer.models.network import Network
+from keras_transformer.models.recurrent import RecurrentTranslationModel
+from keras_transformer.models.recurrent_network import RecurrentNetwork
 from tests.support import fork_server
 from tests.support.versions.small_model import ORIGIN, SENTENCES, exported, small_model
 
@@ -216,6 +219,13 @@ def test_what_has_no_tokenizer_or_no_sentence_is_refused(model: TranslationModel
     with pytest.raises(ExportError) as told:
         export_version(model, tmp_path / "1", ExportRequest(("ctranslate2",)), Chosen([], []), ORIGIN, print)
     assert str(told.value) == "an export needs golden sentences: give at least one that is not blank"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recurrent_model_is_refused_by_its_class(tmp_path: Path) -> None:
+    model: Any = RecurrentTranslationModel(RecurrentNetwork(width=6, units=10), 30)
+    with pytest.raises(ExportError, match="only a TranslationModel is exported; got a Recurrent"):
+        exported(model, tmp_path / "1", "ctranslate2")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -34,7 +34,7 @@ class EnsembleBackend:
         self._counts = [0] * len(members)  # of the arrays that each member's encoder returns
         self._log_probs: Floats = np.zeros((0, 0), np.float32)
         self._likeliest: Floats = np.zeros(0, np.float32)
-        self._failure = RuntimeError("no step has failed")
+        self._failure: RuntimeError | None = None  # of the last step
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
         """Encode sources of one length with every model."""
@@ -50,15 +50,14 @@ class EnsembleBackend:
 
     def step(self) -> StepResult:
         """Decode the next token of every row."""
+        self._failure = None
         try:
             for member in self._members:
                 member.step()
+            self._log_probs = mean_log_probs([_log_probs(member) for member in self._members])
         except Exception as error:
             self._failure = RuntimeError(str(error))
-            self._log_probs = np.full_like(_log_probs(self._members[0]), np.nan)
-            self._likeliest = self._log_probs[:, 0]
             raise
-        self._log_probs = mean_log_probs([_log_probs(member) for member in self._members])
         tokens = self._log_probs.argmax(axis=1).astype(np.int32)
         rows = np.arange(len(tokens), dtype=np.int32)
         for member in self._members:
@@ -68,10 +67,12 @@ class EnsembleBackend:
 
     def step_alone(self, row: int) -> StepResult:
         """Raise the error of the step before: some models have made it and others have not."""
-        raise self._failure
+        raise self._failure or RuntimeError("no step has failed")
 
     def log_probs(self) -> Floats:
-        """Return the log-probability of the likeliest token of each row."""
+        """Return the log-probability of the likeliest token of each row, or raise the error of the step."""
+        if self._failure is not None:
+            raise self._failure
         return self._likeliest
 
     def candidates(self, count: int) -> Candidates:

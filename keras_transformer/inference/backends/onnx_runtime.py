@@ -13,6 +13,7 @@ from keras_transformer.inference.backend import Candidates, Encoded, Floats, Ids
 from keras_transformer.inference.backends.memory_rows import MemoryRows
 
 VALUES = ("logit", "logits", "log_prob", "log_probs")  # outputs with a row of numbers for each row
+MAX_BINDINGS = 512  # of numbers of rows and capacities, which a server with mixed lengths has many of
 KINDS: dict[str, type[np.generic]] = {"tensor(float)": np.float32, "tensor(int8)": np.int8}
 
 Arrays = dict[str, NDArray[Any]]
@@ -95,6 +96,8 @@ class OnnxBackend:
         shape = self.rows, int(self._memory.capacity)
         binding = self._bindings.get(shape)
         if binding is None:
+            if len(self._bindings) == MAX_BINDINGS:
+                self._bindings.clear()
             binding = self._bindings[shape] = self._bound(rows)
         self._memory.count_step()
         return self._run(binding, rows)

@@ -15,6 +15,9 @@ from keras_transformer.inference.backend import Candidates, Encoded, Floats, Ids
 class RecurrentBackend:
     """Backend on the encoder and decoder graphs of `keras_transformer.graphs.recurrent`.
 
+    Attention reads rows that are padded to the longest source, so the last bits of a score may differ between
+    batches.
+
     Args:
         encoder: Session of the encoder.
         decoder: Session of the decoder.

@@ -81,6 +81,19 @@ def test_log_probabilities_are_computed_while_a_request_in_the_batch_needs_them(
     assert math.isnan(other.answers[0].score)
 
 
+def test_where_log_probabilities_fail_those_who_need_them_fail_and_no_others() -> None:
+    class WithoutMemory(FakeBackend):
+        def log_probs(self) -> Floats:
+            raise MemoryError("no memory for scores")
+
+    batch = Batch(WithoutMemory(4), END)
+    needs, other = request(5), request(6, 7, scores=False)
+    batch.admit([needs, other])
+    assert decoded(batch) == [needs, other]
+    assert (needs.end, needs.error) == (End.FAILED, "no memory for scores")
+    assert (other.tokens, other.end) == (answer(other.source), End.STOP)
+
+
 @pytest.mark.parametrize("scores", [True, False])
 @pytest.mark.parametrize("bad", [BROKEN_SOURCE, BROKEN_STEP, NO_NUMBER])
 def test_one_whose_step_or_encoding_fails_fails_alone(bad: int, scores: bool) -> None:
