@@ -12,6 +12,7 @@ from keras_transformer.layers.arguments import check_flags, check_sizes, seriali
 from keras_transformer.layers.attention.dot_product import masked_softmax
 from keras_transformer.layers.attention.heads import check_rank
 from keras_transformer.layers.attention.masks import masked_spec
+from keras_transformer.layers.quantization import Quantizable
 from keras_transformer.layers.tensor import Shape, Tensor
 
 
@@ -22,7 +23,7 @@ def additive_scores(query: Tensor, key: Tensor, scale: Tensor) -> Tensor:
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
-class AdditiveAttention(keras.layers.Layer):
+class AdditiveAttention(Quantizable):
     """Additive attention from a query to a value, as over the states of a recurrent encoder.
 
     (B, T, any width) and (B, S, D) -> (B, T, D): for each position of the query, a weighted mean of the

@@ -214,7 +214,7 @@ def test_an_unfinished_run_of_an_earlier_version_goes_on(
         (half_way / "recipe.json").write_text(EARLIER_RECIPE, "utf-8")
     capsys.readouterr()
     assert main(["train", "--run", str(half_way), "--resume"]) == 0
-    assert "recipe: preset tiny, dropout 0.3, " in (told := capsys.readouterr().err)
+    assert "recipe: architecture transformer, preset tiny, dropout 0.3, " in (told := capsys.readouterr().err)
     recipe = json.loads((trained / "recipe.json").read_bytes())
     if prepared:  # before a recipe could have variants
         recipe |= dict.fromkeys(KINDS, 0.0)
