@@ -24,7 +24,7 @@ from keras_transformer.bulk.worker import Task
 from keras_transformer.files import read_json, replacing, write_whole
 
 WORK = ".bulk"
-OTHERWISE = "Name another directory with --output, or remove this one to translate everything again."
+OTHERWISE = "Name another directory, or remove this one to translate everything again."
 
 
 @dataclass

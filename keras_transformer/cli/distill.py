@@ -26,6 +26,7 @@ from keras_transformer.cli._bulk import (
 )
 from keras_transformer.cli._models import MAX_BEAM, is_version
 from keras_transformer.cli._opened import open_exported
+from keras_transformer.cli._training import train_workers
 from keras_transformer.cli._training.corpus_arguments import configure_corpus, corpus_options
 from keras_transformer.text.corpus import STANDARD_INPUT, CorpusError
 from keras_transformer.training.distillation import BACK, MONOLINGUAL, ORIGINAL, PARTS, TEACHER
@@ -133,6 +134,8 @@ def run(arguments: argparse.Namespace) -> None:
     with failures(RunError, BulkError, FactsError), failures(CorpusError, LibraryError, end="."):
         distillation = _Distillation(arguments, folder)
         training = _training(arguments, distillation.corpus, folder)
+        if train_workers.workers_of(training).size > 1:
+            raise CommandError("distill trains on one machine: unset TF_CONFIG, which names several workers.")
         training.distilled = distillation.domain()
         about = train.request_of(training, 1)
         request = distillation.request()
@@ -159,9 +162,15 @@ class _Distillation:
         self.monolingual = arguments.monolingual_source or [], arguments.monolingual_target or []
         if STANDARD_INPUT in (*self.monolingual[0], *self.monolingual[1]):
             arguments.usage_error("monolingual text cannot be standard input: name files")
-        self.corpus, language = _corpus(arguments)
+        teacher = _tokenizer(arguments.teachers[0])
+        self.corpus = _corpus(arguments, teacher)
+        source, target = self.corpus.languages
+        language = _code_of(target, arguments.teachers[0], teacher, source)
         self.teacher = _translating(arguments, arguments.teachers, language)
-        self.backward = _translating(arguments, [arguments.backward]) if arguments.backward else None
+        self.backward: argparse.Namespace | None = None
+        if arguments.backward:
+            language = _code_of(source, arguments.backward, _tokenizer(arguments.backward), target)
+            self.backward = _translating(arguments, [arguments.backward], language)
         self.stages = 4 if self.backward is None else 5
         self.stage = 0
 
@@ -170,7 +179,7 @@ class _Distillation:
         from keras_transformer.training.runs.run_summary import domain_of
 
         names = [domain_of(self.corpus.as_run()), *(path.name for path in chain(*self.monolingual))]
-        teachers = " + ".join(path.name for path in self.arguments.teachers)
+        teachers = " + ".join(map(_name, self.arguments.teachers))
         return f"{', '.join(names)}, distilled from {teachers}"
 
     def request(self) -> dict[str, Any]:
@@ -183,7 +192,9 @@ class _Distillation:
         options = self.corpus.as_run()["corpus"]
         names = [name for value in options.values() if isinstance(value, list) for name in value]
         for path in chain(*self.monolingual):
-            next(read_text([path]))  # one that is empty ends the command before the corpus is read
+            lines = read_text([path])  # checks that it is there
+            if path.is_file():  # a pipe can be read only once
+                next(lines)  # one that is empty ends the command before the corpus is read
         paths = [*map(Path, names), *chain(*self.monolingual)]
         return {
             "teacher": settings_of(self.teacher)["model"],
@@ -235,15 +246,10 @@ class _Distillation:
         run_job(job, PROCESSES, self.arguments.workers)
 
 
-def _corpus(arguments: argparse.Namespace) -> "tuple[Corpus, str | None]":
-    """Return the corpus in the languages of the teacher, and its target language if it has several.
-
-    Raises:
-        CommandError: The teacher, or the backward model, has other languages.
-    """
+def _corpus(arguments: argparse.Namespace, tokenizer: "Tokenizer") -> "Corpus":
+    """Return the corpus in the languages of the teacher with this tokenizer."""
     from keras_transformer.training.data.corpus_options import Corpus
 
-    tokenizer = _tokenizer(arguments.teachers[0])
     options = corpus_options(arguments)
     if not arguments.phrasebook:
         options["source_lang"] = arguments.source_lang or tokenizer.source_lang
@@ -256,22 +262,24 @@ def _corpus(arguments: argparse.Namespace) -> "tuple[Corpus, str | None]":
         raise
     if any(weight is not None for _, weight in corpus.weighted):
         arguments.usage_error("--mix has the weights of the parts: leave out those of --pairs")
-    source, target = corpus.languages
-    several = target in tokenizer.target_languages
-    _check_languages(arguments.teachers[0], tokenizer, source, None if several else target)
-    if arguments.backward:
-        _check_languages(arguments.backward, _tokenizer(arguments.backward), target, source)
-    return corpus, target if several else None
+    return corpus
 
 
-def _check_languages(path: Path, tokenizer: "Tokenizer", source: str | None, target: str | None) -> None:
-    known = tokenizer.source_lang, tokenizer.target_lang
-    for language, wanted in zip(known, (source, target), strict=True):
-        if language and wanted and language != wanted:
-            raise CommandError(
-                f"{path} translates {known[0]} to {known[1]}, and here {source} to {target or known[1]} is "
-                "needed: name another model, or its languages with --source-lang and --target-lang."
-            )
+def _code_of(target: str | None, path: Path, tokenizer: "Tokenizer", source: str | None) -> str | None:
+    """Return the code with which the model translates into this language; None if it has one target only.
+
+    Raises:
+        CommandError: The model has other languages.
+    """
+    several = tokenizer.target_languages
+    targets = several or (tokenizer.target_lang or target,)
+    if (tokenizer.source_lang or source) != source or target not in targets:
+        known = f"{tokenizer.source_lang or source} to {', '.join(map(str, targets))}"
+        raise CommandError(
+            f"{path} translates {known}, and here {source} to {target} is needed: name another model, or its "
+            "languages with --source-lang and --target-lang."
+        )
+    return target if several else None
 
 
 def _tokenizer(path: Path) -> "Tokenizer":
@@ -282,6 +290,14 @@ def _tokenizer(path: Path) -> "Tokenizer":
         return open_exported(path).tokenizer
     check_model(path)
     return StartingPoint.of(path).tokenizer
+
+
+def _name(path: Path) -> str:
+    """Return a name of a model that says which one it is: NAME/1 of a version, the run of a model.keras."""
+    path = path.absolute()
+    if is_version(path):
+        return f"{path.parent.name}/{path.name}"
+    return path.parent.name if path.name == "model.keras" else path.name
 
 
 def _origin(path: Path) -> dict[str, Any]:
@@ -322,14 +338,26 @@ def _training(arguments: argparse.Namespace, corpus: "Corpus", folder: "Folder")
     words = ["--run", str(arguments.run), "--pairs", *mix, "--keep-duplicates"]
     words += ["--source-lang", str(source), "--target-lang", str(target)]
     words += ["--valid-source", valid_source, "--valid-target", valid_target]
-    given = train.given(arguments, ("max_words", "max_ratio", *train.RECIPE_HELP, "separate"))
+    options = ("max_words", "max_ratio", *train.RECIPE_HELP, "separate")
+    given = train.given(_with_defaults(arguments, corpus), options)
     return _parsed([*words, *(word for name, values in given.items() for word in (name, *values))], arguments)
+
+
+def _with_defaults(arguments: argparse.Namespace, corpus: "Corpus") -> argparse.Namespace:
+    """Return the arguments with the recipe of the phrasebook, which the files of its parts do not imply."""
+    from keras_transformer.training.recipe import TOKENIZERS, remaining_defaults
+
+    options = {name: value for name, value in vars(arguments).items() if value is not None}
+    if arguments.tokenizer not in (None, *TOKENIZERS):
+        options["vocabulary_size"] = None  # that of the directory
+    return argparse.Namespace(**vars(arguments) | remaining_defaults(corpus.recipe_defaults(), options))
 
 
 def _resumed(directory: "Run", about: dict[str, Any]) -> argparse.Namespace:
     """Return the arguments of `train` that go on with a training, which was begun with the same options."""
     written, wanted = directory.about(), json.loads(json.dumps(about))
-    differing = [name for name in ("corpus", "recipe") if written[name] != wanted[name]]
+    compared = ("corpus", "recipe", "tokenizer")
+    differing = [name for name in compared if written.get(name) != wanted.get(name)]
     if differing:
         raise CommandError(
             f"{directory.path} is trained with another {' and '.join(differing)}: "

@@ -162,18 +162,11 @@ class Recipe(Settings):
         Raises:
             ValueError: With every field that is unknown or out of range.
         """
-        defaults = dict(defaults or {})
         implied = {"ema_decay": 0.0} if overrides.get("average_checkpoints") else {}
         if not overrides.get("joint", True):
             implied["both_ways"] = 0.0
-        if "steps" in overrides:  # these two defaults belong to the default number of steps
-            defaults = {
-                name: value
-                for name, value in defaults.items()
-                if name not in ("warmup_steps", "validate_every")
-            }
         general = _by_size(pairs) if network is None else _fine_tuning(pairs, network)
-        chosen = {**general, **defaults, **implied, **overrides}
+        chosen = {**general, **remaining_defaults(defaults or {}, overrides), **implied, **overrides}
         steps = chosen["steps"]
         warmup, validations = (4, 16) if network is None else (10, 8)
         chosen.setdefault("warmup_steps", max(1, min(1000, steps // warmup)))
@@ -275,6 +268,16 @@ def shared_batches(batches: int, workers: int) -> int:
             f"workers cannot share evenly: start {', '.join(possible)}, or begin a new run."
         )
     return batches // workers
+
+
+def remaining_defaults(defaults: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the defaults of a corpus that apply beside the fields that the user set."""
+    replaced = set(overrides)
+    if "steps" in overrides:  # these two belong to the default number of steps
+        replaced |= {"warmup_steps", "validate_every"}
+    if overrides.get("average_checkpoints"):
+        replaced.add("ema_decay")
+    return {name: value for name, value in defaults.items() if name not in replaced}
 
 
 def rise_steps(warmup_steps: int, steps: int, extended_at: int) -> int:

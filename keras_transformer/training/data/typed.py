@@ -5,7 +5,8 @@ capitals: they are a style, which a translation keeps. Title case is a habit of 
 is haste; their translation is written as usual.
 
 Some text has no variants: that of languages without upper and lower case has none of case and no typing
-errors, and sentences without a capital, as in a corpus in lower case, have none of case.
+errors, and sentences without a capital, as in a corpus in lower case, have none of case. A sentence in
+capitals has no variant in lower or title case: its translation, which is in capitals too, would not fit.
 """
 
 import re
@@ -102,13 +103,15 @@ def _upper_case(source: str, _: Random) -> str:
 
 
 def _title_case(source: str, _: Random) -> str:
-    if not _has_capital(source):
+    if not _has_capital(source) or _is_in_capitals(source):
         return source
     return " ".join(word[:1].title() + word[1:] for word in source.split(" "))
 
 
 def _lower_case(source: str, _: Random) -> str:
-    return source.lower().removesuffix(".") if _has_capital(source) else source
+    if not _has_capital(source) or _is_in_capitals(source):
+        return source
+    return source.lower() if source.endswith("..") else source.lower().removesuffix(".")
 
 
 def _no_punctuation(source: str, _: Random) -> str:
@@ -148,6 +151,10 @@ def _mistyped(word: str, random: Random) -> str:
 
 def _has_capital(text: str) -> bool:
     return text != text.lower()
+
+
+def _is_in_capitals(text: str) -> bool:
+    return text == text.upper() and sum(map(str.isalpha, text)) > 1
 
 
 KINDS: dict[str, Callable[[str, Random], str]] = {

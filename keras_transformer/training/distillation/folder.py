@@ -13,13 +13,15 @@ report.txt           the same to read
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.files import read_json, write_whole
 from keras_transformer.training.distillation import BACK
 from keras_transformer.training.runs.run_directory import DISTILLED, RunError
+
+OF_THE_TEXTS = ("languages", "text", "monolingual text")  # what texts.json and its files depend on
 
 
 class Folder:
@@ -50,23 +52,29 @@ class Folder:
         return self.path / f"{part}.tsv"
 
     def begin(self, request: Mapping[str, Any]) -> None:
-        """Write the request, or compare it with the one that is there.
+        """Write the request, after a comparison with that of the stages that are complete.
+
+        What no complete stage depends on may change, so that a command that has failed can be corrected. The
+        translations have a record of their own, which is compared when they go on.
 
         Raises:
-            RunError: The folder was begun for another request.
+            RunError: A complete stage was made for another request.
         """
-        known = self.read("request.json")
-        if known is None:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self.write("request.json", request)
-            return
-        wanted = read_json(json.dumps(request))
-        differing = [name for name in {**wanted, **known} if wanted.get(name) != known.get(name)]
+        known, wanted = self.read("request.json") or {}, read_json(json.dumps(request))
+        compared: Iterable[str] = ()
+        if self.read("report.json") is not None:
+            compared = {**wanted, **known}
+        elif self.read("texts.json") is not None:
+            compared = OF_THE_TEXTS
+        differing = [name for name in compared if wanted.get(name) != known.get(name)]
         if differing:
             raise RunError(
                 f"{self.run} was begun with another {' and '.join(differing)}: repeat the first command, or "
                 "name another run."
             )
+        if wanted != known:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.write("request.json", request)
 
     def read(self, name: str) -> Any:
         """Return the content of a small file, or None if it is not there yet."""

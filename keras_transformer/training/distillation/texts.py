@@ -55,13 +55,16 @@ def write_texts(
     spool.unlink()
     for pair in validation:
         is_new([regular(pair.source)], seen)  # a held-out sentence is not translated
+    answers = {regular(pair.target) for pair in validation}
     for part, files in ((MONOLINGUAL, monolingual_source), (BACK, monolingual_target)):
         if files:
             reports[part] = CleaningReport()
             lines = _sentences(files, rules, reports[part])
             if part == MONOLINGUAL:
-                lines = (line for line in lines if is_new([line], seen))
-            sentences[part] = _write_lines(folder.texts(part), lines)
+                kept = (line for line in lines if is_new([line], seen))
+            else:
+                kept = (line for line in lines if line not in answers)
+            sentences[part] = _write_lines(folder.texts(part), kept)
             _check_any(sentences[part], files)
             notify(f"{_names(files)}: {reports[part].read:,} sentences, {sentences[part]:,} to translate")
     content = {
@@ -119,7 +122,8 @@ def _sentences(files: Sequence[Path], rules: CleaningRules, report: CleaningRepo
 def _check_any(count: int, files: Sequence[Path]) -> None:
     if not count:
         raise CorpusError(
-            f"every sentence of {_names(files)} is in the corpus already: leave it out, or give other text"
+            f"every sentence of {_names(files)} is in the corpus already, or held out: leave it out, or give "
+            "other text"
         )
 
 

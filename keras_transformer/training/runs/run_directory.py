@@ -111,7 +111,10 @@ class Run:
             RunError: If the directory holds a prepared run, or something else than a run.
         """
         if self.is_prepared:
-            raise RunError(f"{self.path} holds a run already: continue it with --resume, or name another.")
+            raise RunError(
+                f"{self.path} holds a run already: continue it with `train --run {self.path} --resume`, or "
+                "name another."
+            )
         if self.path.exists() and not self._may_begin():
             raise RunError(f"{self.path} exists and is not a run: name a new or an empty directory.")
 

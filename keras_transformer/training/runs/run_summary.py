@@ -98,7 +98,7 @@ def _of_file(path: Path) -> dict[str, Any]:
         languages = {side: tokenizer.get(f"{side}_lang") or None for side in ("source", "target")}
         versions = {"keras": str(archive.metadata["keras_version"])}
     except (KeyError, TypeError, AttributeError) as error:
-        raise _no_description(path, error) from error
+        raise no_description(path, error) from error
     return {
         "kind": "model",
         "state": None,
@@ -145,10 +145,11 @@ def _network(path: Path, archive: Archive) -> dict[str, Any]:
         network = archive.network_class.from_dict(config["network"])
         return described(network, config["source_vocabulary"], config["target_vocabulary"])
     except (KeyError, TypeError, ValueError) as error:
-        raise _no_description(path, error) from error
+        raise no_description(path, error) from error
 
 
-def _no_description(path: Path, error: Exception) -> FactsError:
+def no_description(path: Path, error: Exception) -> FactsError:
+    """Return the error of a model file whose config cannot be read."""
     return FactsError(f"{path} is damaged: its config describes no translation model ({error}).")
 
 

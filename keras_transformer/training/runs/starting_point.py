@@ -15,7 +15,7 @@ from keras_transformer.text.corpus import Pair
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_training import kind_of
 from keras_transformer.training.runs.run_directory import INITIAL_VALID, VALID, Run
-from keras_transformer.training.runs.run_summary import FactsError, archived, facts
+from keras_transformer.training.runs.run_summary import FactsError, archived, facts, no_description
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,14 @@ class StartingPoint:
     def _read(cls, model: Path, valid: Path) -> Self:
         config, _, network_class = archived(model)
         try:
-            if config["tokenizer"] is None:
-                raise FactsError(f"{model} has no tokenizer: it translates ids, and cannot learn from text.")
-            tokenizer = Tokenizer.from_config(config["tokenizer"])
-            return cls(model, valid, network_class.from_dict(config["network"]), tokenizer)
-        except (KeyError, TypeError) as error:
-            raise FactsError(f"{model} is damaged: its config describes no translation model.") from error
+            network, tokenizer = network_class.from_dict(config["network"]), config["tokenizer"]
+            if tokenizer is not None:
+                tokenizer = Tokenizer.from_config(tokenizer)
+        except (KeyError, TypeError, ValueError) as error:
+            raise no_description(model, error) from error
+        if tokenizer is None:
+            raise FactsError(f"{model} has no tokenizer: it translates ids, and cannot learn from text.")
+        return cls(model, valid, network, tokenizer)
 
     def copy_into(self, run: Run) -> None:
         """Copy the held-out pairs and then the model, which stands for both."""

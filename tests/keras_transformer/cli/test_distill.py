@@ -1,17 +1,21 @@
 """`keras-transformer distill`: a student learns from what its teachers translate."""
 
 import json
+import os
 import re
 import shlex
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from keras_transformer import TranslationModel
-from keras_transformer.cli import main
+from keras_transformer.cli import CommandError, VerbParser, distill, main
 from keras_transformer.text.corpus import Pair, read_pairs, read_text
+from keras_transformer.training.distillation.folder import Folder
+from keras_transformer.training.runs.run_directory import Run
 from keras_transformer.training.runs.run_summary import facts
 from tests.support.commands import failed
 from tests.support.paths import ROOT
@@ -26,6 +30,15 @@ def write(path: Path, lines: list[str]) -> None:
     path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
 
+def write_with_tokenizer(path: Path, model: Path, **tokenizer: object) -> None:
+    """Write what is read of a model without Keras, with another tokenizer."""
+    with zipfile.ZipFile(model) as read, zipfile.ZipFile(path, "w") as written:
+        config = json.loads(read.read("config.json"))
+        config["config"]["tokenizer"] |= tokenizer
+        written.writestr("config.json", json.dumps(config))
+        written.writestr("metadata.json", read.read("metadata.json"))
+
+
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The models one, two and en-fr, the corpus train.fr and train.en, and more.fr and more.en, no pairs."""
@@ -35,6 +48,13 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for side, language in enumerate(("fr", "en")):
         write(directory / f"train.{language}", [pair[side] for pair in PAIRS[:CORPUS]])
         write(directory / f"more.{language}", [pair[side] for pair in PAIRS[MORE - side :]])
+    write(directory / "blank", [" "])
+    write(directory / "short.en", ["two cats"])
+    write_with_tokenizer(directory / "damaged.keras", directory / "one.keras", models=["AAAA"])
+    for name, code in (("en-roa", "fr"), ("en-gem", "nl")):
+        pieces = ["<pad>", "<unk>", "<s>", "</s>", f">>{code}<<", ">>de<<"]
+        languages = {"source_lang": "en", "target_lang": "", "vocabularies": [pieces]}
+        write_with_tokenizer(directory / f"{name}.keras", directory / "en-fr.keras", **languages)
     return directory
 
 
@@ -191,7 +211,72 @@ def test_other_options_are_refused_where_a_student_was_begun(
     assert "name another run" in message
 
 
+def test_another_tokenizer_is_refused_once_the_training_has_begun(student: Path) -> None:
+    about = {**Run(student).about(), "tokenizer": "other"}
+    with pytest.raises(CommandError, match=r"trained with another tokenizer"):
+        distill._resumed(Run(student), about)
+
+
 PARALLEL = ["--source", "train.fr", "--target", "train.en"]
+BACKWARD = ["--monolingual-target", "blank", "--backward", "en-fr.keras"]
+
+
+def test_a_command_that_failed_can_be_corrected(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(directory)
+    begun = ["distill", "one.keras", "--run", tmp_path / "run"]
+    assert "short.en" in failed(capsys, *begun, "--source", "train.fr", "--target", "short.en")
+    assert "nothing of 1 pairs" in failed(capsys, *begun, *PARALLEL, *BACKWARD, "--beam", "3")
+
+
+def test_monolingual_text_may_come_from_a_pipe(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(directory)
+    reading, writing = os.pipe()
+    os.write(writing, b"vingt chats\ntrente chats\n")
+    os.close(writing)
+    pipe = ["--monolingual-source", f"/dev/fd/{reading}"]
+    failed(capsys, "distill", "one.keras", *PARALLEL, *pipe, *BACKWARD, "--run", tmp_path / "run")
+    os.close(reading)
+    texts = Folder(tmp_path / "run").texts("monolingual")
+    assert list(read_text([texts])) == ["vingt chats", "trente chats"]
+
+
+def test_a_backward_model_of_several_languages_translates_into_the_source_language(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(directory)
+    words = [*PARALLEL, "--monolingual-target", "more.en", "--backward", "en-roa.keras", "--run", "new"]
+    stages = distill._Distillation(
+        VerbParser("distill").parse_args(["one.keras", *words]), Folder(Path("new"))
+    )
+    assert stages.backward is not None
+    assert (stages.teacher.target_language, stages.backward.target_language) == (None, "fr")
+
+
+def test_a_student_of_one_machine_is_not_trained_by_several(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(directory)
+    cluster = {"worker": ["localhost:2222", "localhost:2223"]}
+    config = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    assert "unset TF_CONFIG" in failed(capsys, "distill", "one.keras", *PARALLEL, "--run", "new")
+    assert not Path("new").exists()
+
+
+def test_a_teacher_is_named_so_that_one_knows_which_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = tmp_path / "fr-en" / "1"
+    version.mkdir(parents=True)
+    (version / "manifest.json").touch()
+    models = version, tmp_path / "one" / "model.keras", tmp_path / "b.keras"
+    assert [*map(distill._name, models)] == ["fr-en/1", "one", "b.keras"]
+    monkeypatch.chdir(version)
+    assert distill._name(Path()) == "fr-en/1"
 
 
 @pytest.mark.parametrize(
@@ -212,6 +297,7 @@ PARALLEL = ["--source", "train.fr", "--target", "train.en"]
         (["one.keras", *PARALLEL, "--preset", "huge"], "huge"),
         (["one.keras", *PARALLEL, "--max-ratio", "0.5"], "max_ratio must be at least 1; got 0.5"),
         (["one.keras", *PARALLEL, "--steps", "0"], "steps"),
+        (["one.keras", "--phrasebook", "fr-en", "--warmup-steps", "400"], "got 400 and 320"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_written(
@@ -237,6 +323,12 @@ def test_wrong_options_are_refused_before_anything_is_written(
         (
             ["one.keras", *PARALLEL, "--monolingual-target", "more.en", "--backward", "one.keras"],
             "one.keras translates fr to en, and here en to fr",
+        ),
+        (["damaged.keras", *PARALLEL], "damaged.keras is damaged"),
+        (["en-roa.keras", *PARALLEL, "--target-lang", "it"], "en-roa.keras translates en to fr, de"),
+        (
+            ["one.keras", *PARALLEL, "--monolingual-target", "more.en", "--backward", "en-gem.keras"],
+            "en-gem.keras translates en to nl, de, and here en to fr",
         ),
         (["one.keras", *PARALLEL, "--monolingual-source", "no.fr"], "no.fr does not exist"),
         (["one.keras", *PARALLEL, "--monolingual-source", "empty"], "empty is empty"),

@@ -97,7 +97,7 @@ def test_a_run_is_not_overwritten(
 ) -> None:
     before = tree(trained)
     assert failed(capsys, "train", *corpus, "--run", trained) == (
-        f"{trained} holds a run already: continue it with --resume, or name another."
+        f"{trained} holds a run already: continue it with `train --run {trained} --resume`, or name another."
     )
     assert tree(trained) == before
 

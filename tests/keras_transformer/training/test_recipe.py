@@ -5,7 +5,7 @@ import math
 import pytest
 
 from keras_transformer.models.network import Network
-from keras_transformer.training.recipe import PHRASEBOOK, Recipe
+from keras_transformer.training.recipe import PHRASEBOOK, Recipe, remaining_defaults
 
 
 def test_what_depends_on_the_size_follows_it() -> None:
@@ -217,3 +217,9 @@ def test_going_on_from_a_network_is_gentle_and_keeps_its_dropout() -> None:
     assert recipe.peak_learning_rate == pytest.approx(1.25e-4)
     assert (recipe.steps, recipe.warmup_steps, recipe.dropout, recipe.both_ways) == (500, 50, 0.2, 0.0)
     assert Recipe.for_corpus(10_000, network=base, steps=40).warmup_steps == 4
+
+
+def test_what_the_user_set_replaces_the_defaults_that_belong_to_it() -> None:
+    set_by_user = {"steps": 50, "average_checkpoints": 5, "dropout": 0.2}
+    replaced = {"steps", "warmup_steps", "validate_every", "ema_decay", "dropout"}
+    assert remaining_defaults(PHRASEBOOK, set_by_user).keys() == PHRASEBOOK.keys() - replaced

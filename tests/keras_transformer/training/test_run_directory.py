@@ -67,9 +67,8 @@ def test_a_run_that_begins_again_forgets_the_model_that_an_earlier_attempt_start
 def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
     run = prepared(tmp_path)
     before = run.about()
-    assert (
-        told(Run(tmp_path)) == f"{tmp_path} holds a run already: continue it with --resume, or name another."
-    )
+    remedy = f"continue it with `train --run {tmp_path} --resume`, or name another."
+    assert told(Run(tmp_path)) == f"{tmp_path} holds a run already: {remedy}"
     assert run.about() == before
 
 

@@ -41,6 +41,10 @@ def test_only_a_source_in_capitals_is_translated_into_them(kind: str, source: st
     ("kind", "source", "typed"),
     [
         ("lower_case", "Il dort. Elle lit.", "il dort. elle lit"),
+        ("lower_case", "Wait...", "wait..."),
+        ("lower_case", "FERMÉ LE LUNDI.", "FERMÉ LE LUNDI."),  # its translation is in capitals too
+        ("title_case", "FERMÉ LE LUNDI.", "FERMÉ LE LUNDI."),
+        ("lower_case", "A 5.", "a 5"),
         ("no_punctuation", "Attention !!", "Attention"),
         ("no_punctuation", "Wirklich?!", "Wirklich"),
         ("no_punctuation", "我是学生。", "我是学生"),

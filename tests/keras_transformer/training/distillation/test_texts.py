@@ -66,7 +66,7 @@ def test_monolingual_text_is_cleaned_and_what_the_corpus_has_is_left_out(
             "12:30",
         ],
     )
-    target = write(tmp_path / "more.en", ["a bird", "a bird", PAIRS[1].target])
+    target = write(tmp_path / "more.en", ["a bird", "a bird", PAIRS[0].target, PAIRS[1].target])
     write_texts(folder, corpus(tmp_path, PAIRS[1:], **options), [more], [target], lambda line: None)
     assert lines(folder.texts(MONOLINGUAL)) == ["un oiseau de mer qui vole", "12:30"]
     assert lines(folder.texts(BACK)) == ["a bird", PAIRS[1].target]
