@@ -206,7 +206,7 @@ def test_shards_of_another_model_other_options_or_another_input_are_never_joined
         settings[changed] = 2
     with pytest.raises(BulkError, match=changed if changed != "input" else "in/b has changed") as refused:
         translate(job(open_upper, **settings))
-    assert "--output" in str(refused.value)
+    assert "another directory" in str(refused.value)
 
 
 def test_shards_of_another_model_are_refused_before_a_file_is_finished(job: MakeJob, tmp_path: Path) -> None:
