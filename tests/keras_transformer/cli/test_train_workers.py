@@ -99,7 +99,7 @@ def test_ray_is_not_started_for_what_every_worker_would_fail_with(
     unprepared(run, "fr-en").write("recipe.json", {})
     files.mkdir()
     (files / "notes").write_text("")
-    assert "continue it with --resume" in failed(capsys, "train", *NEW, run, *RAY)
+    assert "--resume`, or name another" in failed(capsys, "train", *NEW, run, *RAY)
     assert "is not a run" in failed(capsys, "train", *NEW, files, *RAY)
     assert "holds no run" in failed(capsys, "train", "--run", files, "--resume", *RAY)
     languages = ["--source-lang", "fr", "--target-lang", "en", "--run", tmp_path / "new"]
