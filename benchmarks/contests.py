@@ -48,11 +48,7 @@ def _bert(smoke: bool, names: list[str]) -> dict[str, Side]:
     _copy(bert.token_types, peer.segment_embedding)
     _copy(bert.embedding_norm, peer.embeddings_layer_norm)
     for ours, theirs in zip(bert.encoder.blocks, peer.transformer_layers, strict=True):
-        _copy_attention(ours.self_attention, theirs._self_attention_layer)
-        _copy(ours.self_attention_norm, theirs._self_attention_layer_norm)
-        _copy(ours.feed_forward.inner, theirs._feedforward_intermediate_dense)
-        _copy(ours.feed_forward.outer, theirs._feedforward_output_dense)
-        _copy(ours.feed_forward_norm, theirs._feedforward_layer_norm)
+        _copy_block(ours, theirs)
     padding = {"token_ids": ids, "segment_ids": types, "padding_mask": tf.cast(ids != 0, "int32")}
     layers = [layer for layer in peer.layers if layer is not peer.pooled_dense]
     sides["kerashub"] = side(lambda training: peer(padding, training=training)["sequence_output"], layers)
@@ -81,11 +77,7 @@ def _gpt2(smoke: bool, names: list[str]) -> dict[str, Side]:
     _copy(model.embedding, peer.token_embedding)
     _copy(model.positions, peer.position_embedding)
     for ours, theirs in zip(model.decoder.blocks, peer.transformer_layers, strict=True):
-        _copy_attention(ours.self_attention, theirs._self_attention_layer)
-        _copy(ours.self_attention_norm, theirs._self_attention_layer_norm)
-        _copy(ours.feed_forward.inner, theirs._feedforward_intermediate_dense)
-        _copy(ours.feed_forward.outer, theirs._feedforward_output_dense)
-        _copy(ours.feed_forward_norm, theirs._feedforward_layer_norm)
+        _copy_block(ours, theirs)
     _copy(model.decoder.norm, peer.layer_norm)
     sides["kerashub"] = side(_language_model(peer, ids), [peer])
     return sides
@@ -262,6 +254,15 @@ def _language_model(peer: Any, ids: Any) -> Callable[[bool], Any]:
 
 def _copy(ours: Any, theirs: Any) -> None:
     theirs.set_weights(ours.get_weights())
+
+
+def _copy_block(ours: Any, theirs: Any) -> None:
+    """Copy a block to KerasHub's TransformerEncoder or TransformerDecoder, which have the same names."""
+    _copy_attention(ours.self_attention, theirs._self_attention_layer)
+    _copy(ours.self_attention_norm, theirs._self_attention_layer_norm)
+    _copy(ours.feed_forward.inner, theirs._feedforward_intermediate_dense)
+    _copy(ours.feed_forward.outer, theirs._feedforward_output_dense)
+    _copy(ours.feed_forward_norm, theirs._feedforward_layer_norm)
 
 
 def _copy_attention(ours: Any, theirs: Any, names: str = "{}_dense") -> None:

@@ -42,6 +42,11 @@ class _Member:
     strategy: Strategy
     rows: list[int]
 
+    @property
+    def chooses(self) -> bool:
+        """Whether its search needs candidates."""
+        return type(self.strategy) is not GreedySearch
+
 
 class Batch:
     """Requests that are decoded together, each in as many rows as its beam is wide.
@@ -93,11 +98,11 @@ class Batch:
         """Add requests of one beam width that are already encoded."""
         self.backend.admit(encoded, requests[0].beam)
         for request in requests:
-            kind = _kind(request)
+            strategy = _kind(request)(request, self.end_id)
             first = len(self._owners)
-            member = _Member(request, kind(request, self.end_id), [*range(first, first + request.beam)])
+            member = _Member(request, strategy, [*range(first, first + request.beam)])
             self.members.append(member)
-            if kind is not GreedySearch:
+            if member.chooses:
                 self._choosing.append(member)
             self._owners += [member] * request.beam
             self.free -= request.beam
@@ -151,11 +156,7 @@ class Batch:
         finite = np.isfinite(logits)
         log_probs: list[float] = []
         continuations = None
-        scored = [
-            row
-            for row, member in enumerate(self._owners)
-            if member.request.scores or type(member.strategy) is not GreedySearch
-        ]
+        scored = [row for row, member in enumerate(self._owners) if member.request.scores or member.chooses]
         if scored:
             try:
                 values = self.backend.log_probs()

@@ -200,7 +200,7 @@ def _serve_children(command: list[str]) -> list[str] | None:
     ours.close()
     with theirs, Path(os.devnull).open("r+b") as null:
         for number in range(3):
-            os.dup2(null.fileno(), number)  # nobody waits for the end of a pipe because this one has it
+            os.dup2(null.fileno(), number)  # a pipe ends only when no process has it open
         return serve(theirs)
 
 

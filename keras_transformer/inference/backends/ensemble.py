@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.inference.backend import Backend, Candidates, Encoded, Floats, Ids, StepResult
+from keras_transformer.inference.backends.candidate_graph import likeliest
 
 
 class EnsembleBackend:
@@ -77,9 +78,7 @@ class EnsembleBackend:
 
     def candidates(self, count: int) -> Candidates:
         """Return the candidates of each row after the last step."""
-        log_probs = self._log_probs
-        counts = np.array([min(count, log_probs.shape[1])])
-        return Candidates(log_probs, *self._candidates.run(None, {"log_probs": log_probs, "count": counts}))
+        return likeliest(self._candidates, self._log_probs, count)
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
         """Give each of `rows` the state of its parent row in every model, and set its last token."""

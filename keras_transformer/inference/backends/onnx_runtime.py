@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_transformer.inference.backend import Candidates, Encoded, Floats, Ids, StepResult
+from keras_transformer.inference.backends.candidate_graph import likeliest
 from keras_transformer.inference.backends.memory_rows import MemoryRows
 
 VALUES = ("logit", "logits", "log_prob", "log_probs")  # outputs with a row of numbers for each row
@@ -121,9 +122,7 @@ class OnnxBackend:
 
     def candidates(self, count: int) -> Candidates:
         """Return the candidates of each row."""
-        log_probs = self._log_probs["log_probs"][: self.rows]
-        counts = np.array([min(count, log_probs.shape[1])])
-        return Candidates(log_probs, *self._candidates.run(None, {"log_probs": log_probs, "count": counts}))
+        return likeliest(self._candidates, self._log_probs["log_probs"][: self.rows], count)
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
         """Copy the caches of parent rows to their rows, and set the last tokens."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_transformer.inference.backend import Candidates, Encoded, Floats, Ids, StepResult
+from keras_transformer.inference.backends.candidate_graph import likeliest
 
 
 class RecurrentBackend:
@@ -94,9 +95,7 @@ class RecurrentBackend:
 
     def candidates(self, count: int) -> Candidates:
         """Return the candidates of each row."""
-        counts = np.array([min(count, self._log_probs.shape[1])])
-        found = self._candidates.run(None, {"log_probs": self._log_probs, "count": counts})
-        return Candidates(self._log_probs, *found)
+        return likeliest(self._candidates, self._log_probs, count)
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
         """Give rows the states of their parents, and set the last tokens."""

@@ -263,10 +263,10 @@ def test_a_worker_computes_on_one_core_in_every_library(
 def test_a_file_that_is_no_translation_is_not_taken_for_one(
     job: MakeJob, corpus: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    write(tmp_path / "out" / "a", ["of somebody else"])
+    write(tmp_path / "out" / "a", ["written by another program"])
     with pytest.raises(BulkError, match=re.escape(str(tmp_path / "out" / "a"))):
         translate(job())
-    assert (tmp_path / "out" / "a").read_text() == "of somebody else\n"
+    assert (tmp_path / "out" / "a").read_text() == "written by another program\n"
 
 
 def test_a_line_that_is_not_utf_8_ends_the_command_and_finished_shards_stay(
