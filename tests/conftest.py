@@ -2,6 +2,7 @@
 
 import gc
 import os
+import random
 import resource
 import signal
 from collections.abc import Callable, Iterator
@@ -46,6 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_slow(item):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Let every test draw the same numbers each time: Keras seeds weights and dropout from this module."""
+    random.seed(0)
 
 
 @pytest.fixture(scope="module", autouse=True)
