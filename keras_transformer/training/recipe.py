@@ -167,6 +167,11 @@ class Recipe(Settings):
             implied["both_ways"] = 0.0
         general = _by_size(pairs) if network is None else _fine_tuning(pairs, network)
         chosen = {**general, **remaining_defaults(defaults or {}, overrides), **implied, **overrides}
+        if network is not None and chosen["max_tokens"] > network.max_length:
+            raise ValueError(
+                f"max_tokens must be at most {network.max_length}, the positions of the network that the run "
+                f"starts from; got {chosen['max_tokens']}"
+            )
         steps = chosen["steps"]
         warmup, validations = (4, 16) if network is None else (10, 8)
         chosen.setdefault("warmup_steps", max(1, min(1000, steps // warmup)))
@@ -324,6 +329,7 @@ def _fine_tuning(pairs: int, network: Configuration) -> dict[str, Any]:
     return {
         **TYPED,
         **network.regularisation,
+        "max_tokens": min(Recipe.max_tokens, network.max_length),
         "batch_tokens": 4096,
         "steps": min(2000, max(100, pairs // 20)),
         "peak_learning_rate": FINE_TUNING_PEAK / network.width,
