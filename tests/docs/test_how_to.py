@@ -1,24 +1,27 @@
 """The programs and commands of the how-to pages run as they are shown."""
 
-import gzip
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import keras
 import pytest
 import yaml
 
+from export.formats.writers.saved_model import write_saved_model
 from keras_transformer import Tokenizer, TranslationModel
-from keras_transformer.cli import main
 from keras_transformer.models.network import Network
 from keras_transformer.phrasebook import phrasebook
 from serving import Client, TranslationError
+from tests.support.needed import program
 from tests.support.serving.serve_process import serving
+from tests.support.versions.small_model import exported_once, small_model
 
 ROOT = Path(__file__).parents[2]
 
@@ -108,18 +111,25 @@ def test_a_secured_server_answers_a_client_that_names_authority_and_token_and_no
     authority: Path, exported: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(authority)
-    (program,) = blocks("secure.md", "python")
+    (code,) = blocks("secure.md", "python")
     token = Path("tokens").read_text("utf-8").strip()
     command = shlex.split(blocks("secure.md", "sh")[0].partition("--host 0.0.0.0")[2].replace("\\\n", " "))
     options = [word if word.startswith("--") else str(authority / word) for word in command]
+    monkeypatch.setenv("PATH", f"{Path(program('buf')).parent}{os.pathsep}{os.environ['PATH']}")
     with serving(exported.parents[1], *options) as (_, address):
+        requests = blocks("secure.md", "sh")[2].replace("translate.example.org:50051", address)
+        asked = subprocess.run(
+            ["sh", "-ec", requests], capture_output=True, text=True, timeout=60, check=True
+        )
         for written, here in (("translate.example.org:50051", address), ("8f3c...", token)):
-            assert written in program
-            program = program.replace(written, here)
-        exec(compile(program, "docs/how-to/secure.md", "exec"), {})
+            assert written in code
+            code = code.replace(written, here)
+        exec(compile(code, "docs/how-to/secure.md", "exec"), {})
         with pytest.raises(TranslationError, match="bearer token"), Client(address, tls="ca.pem") as client:
-            client.translate("a man eats a red apple .")
-    assert capsys.readouterr().out.count("\n") == 1
+            client.translate("Je suis étudiant.")
+    answer, printed = capsys.readouterr().out.splitlines()[0], asked.stdout
+    assert answer in printed.partition("{")[0]
+    assert json.loads(printed[printed.index("{") :])["translation"]["text"] == answer
 
 
 def test_a_version_translates_in_python(
@@ -153,18 +163,15 @@ def test_the_program_of_the_first_page_builds_a_model() -> None:
     assert names["model"].output_shape == (None, 2)
 
 
-def test_a_corpus_is_translated_by_the_commands_of_its_page(
-    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_other_runtimes_open_a_version_as_their_page_does(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    version = tmp_path / "build" / "demo" / "models" / "fr-en" / "1"
+    copytree(exported_once(shared / "ctranslate2", "1", "ctranslate2"), version)
+    write_saved_model(small_model(), version)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "build" / "demo").mkdir(parents=True)
-    (tmp_path / "build" / "demo" / "models").symlink_to(exported.parents[1])
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.fr.gz").write_bytes(gzip.compress(b"Merci.\n" * 3))
-    (tmp_path / "in" / "a.jsonl").write_text('{"text": "Merci."}\n', "utf-8")
-    text, columns, _ = blocks("translate-a-corpus.md", "sh")
-    for command in (text, columns):
-        assert main(shlex.split(command)[1:]) == 0
-    (answer,) = set((tmp_path / "out" / "a.fr").read_text("utf-8").splitlines())
-    (line,) = (tmp_path / "scored" / "a.jsonl").read_text("utf-8").splitlines()
-    assert {**json.loads(line), "score": None} == {"text": "Merci.", "translation": answer, "score": None}
+    code = "\n".join(blocks("other-runtimes.md", "python"))
+    exec(compile(code, "docs/how-to/other-runtimes.md", "exec"), {})
+    saved_model, beam, ctranslate2 = capsys.readouterr().out.splitlines()
+    assert saved_model.startswith(f"{ctranslate2} [-")
+    assert beam.count("', '") == 4

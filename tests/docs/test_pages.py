@@ -1,7 +1,10 @@
-"""Every command on every page is one that the program takes, and every make target is there."""
+"""Every command on every page is one that the program, make or the benchmark takes."""
 
+import argparse
 import re
+import runpy
 import shlex
+import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +19,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md")),
 ]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+TARGETS = set(re.findall(r"^([a-z./-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 OPERATORS = set("|&;<>()")
 
 
@@ -73,6 +76,40 @@ def test_commands_are_found_in_blocks_and_in_text() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_make_target_of_a_page_is_there(page: Path) -> None:
     text = page.read_text("utf-8")
-    named = re.findall(r"`make (?:[A-Z]+=\S+ )*([a-z-]+)", text)
-    named += re.findall(r"^make ([a-z-]+)", "".join(block for _, block in FENCED.findall(text)), re.MULTILINE)
+    named = re.findall(r"`make (?:[A-Z]+=\S+ )*([a-z./-]+)", text)
+    named += re.findall(
+        r"^make ([a-z./-]+)", "".join(block for _, block in FENCED.findall(text)), re.MULTILINE
+    )
     assert set(named) <= TARGETS
+
+
+def benchmark_commands() -> dict[str, set[str]]:
+    """Return the options that pages show for each benchmark."""
+    shown: dict[str, set[str]] = {}
+    for page in PAGES:
+        for script, options in re.findall(r"python benchmarks/(\w+)\.py([^`\n#]*)", page.read_text("utf-8")):
+            shown.setdefault(script, set()).add(options)
+    return shown
+
+
+@pytest.mark.parametrize(("script", "shown"), benchmark_commands().items())
+def test_a_benchmark_takes_the_options_that_the_pages_show(
+    script: str, shown: set[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Parsed(Exception):  # noqa: N818 (no error)
+        """Raised instead of the measurement."""
+
+    parse_args = argparse.ArgumentParser.parse_args
+
+    def parse(parser: argparse.ArgumentParser) -> None:
+        for options in shown:
+            try:
+                parse_args(parser, shlex.split(options))
+            except SystemExit:
+                pytest.fail(f"{options}: {capsys.readouterr().err}")
+        raise Parsed
+
+    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT / "benchmarks")])
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse)
+    with pytest.raises(Parsed):
+        runpy.run_path(str(ROOT / "benchmarks" / f"{script}.py"))["main"]()

@@ -1,9 +1,6 @@
-"""The README shows code that runs and commands that exist."""
+"""The README shows code that runs, and links to what is there."""
 
-import argparse
 import re
-import shlex
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +9,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
-COMMANDS = re.findall(r"\.venv/bin/keras-transformer (\S+)([^\n#|]*)", README)
 
 
 def test_the_first_example_runs_as_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,19 +27,7 @@ def test_the_first_example_gives_numbers_for_a_row_that_is_all_padding() -> None
     assert np.isfinite(names["model"].predict(np.array([[5, 7], [0, 0]]), verbose=0)).all()
 
 
-@pytest.mark.parametrize(("verb", "arguments"), COMMANDS)
-def test_a_command_is_one_that_the_verb_takes(verb: str, arguments: str) -> None:
-    parser = argparse.ArgumentParser()
-    import_module(f"keras_transformer.cli.{verb}").configure(parser)
-    parser.parse_args(shlex.split(arguments))
-
-
 def test_every_link_and_picture_is_there() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", README)
     assert links
     assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
-
-
-def test_every_make_target_is_there() -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    assert set(re.findall(r"`?make ([a-z-]+)", README)) <= targets
