@@ -20,8 +20,8 @@ lengths; without --model it is an untrained model, whose answers are about as lo
               when one more is answered again
 
 With --beam N every request has a beam of that width, and one phase takes the place of these: the
-throughput of ours beside CTranslate2's with the same beam, and the processor time of an answer beside that of
-a greedy one.
+throughput of ours beside CTranslate2's with the same beam, each with its best batch size, and the processor
+time of an answer beside that of a greedy one.
 
 *Not* timed: loading. The callers' own lateness is told where there is much to send.
 """
@@ -39,7 +39,8 @@ from served.processes import Callers, Side
 
 CONTINUOUS, STATIC, CTRANSLATE2 = "continuous", "static", "ctranslate2_int8"
 PACKAGES = {CONTINUOUS: "onnxruntime", STATIC: "onnxruntime", CTRANSLATE2: "ctranslate2"}
-BATCHES = (16, 32, 64)  # of CTranslate2
+BATCHES = (16, 32, 64)  # of CTranslate2, in sentences
+ROWS_OF_BEAMS = (32, 64, 128)  # of ours, where a sentence has as many rows as its beam is wide
 LOADS, OVERLOADS = (0.5, 0.75, 1.0, 1.4, 2.0), (1, 2, 5, 10)
 OBJECTIVE = 20  # times what one text takes
 LIGHT = 0.3  # of a throughput
@@ -72,7 +73,7 @@ def main() -> None:
         "--preset", choices=("tiny", "small", "base"), default="small", help="of the untrained model (small)"
     )
     parser.add_argument("--precision", choices=("int8", "float32"), default="int8", help="of our engine")
-    parser.add_argument("--rows", type=int, default=32, help="that are decoded together (32)")
+    parser.add_argument("--rows", type=int, default=32, help="rows that ours decodes together (32); not for --beam")
     parser.add_argument("--queue", type=int, default=1024, help="requests that may wait (1024)")
     parser.add_argument("--beam", type=int, default=1, metavar="N", help="measure beams of this width (1)")
     options = parser.parse_args()
@@ -88,11 +89,12 @@ def main() -> None:
 
         callers = stack.enter_context(closing(Callers(directory)))
         effort = SMOKE if options.smoke else QUICK if options.quick else WHOLE
-        kinds = (CONTINUOUS,) if options.beam > 1 else (CONTINUOUS, STATIC)
+        kinds = () if options.beam > 1 else (CONTINUOUS, STATIC)
         bench = Bench(callers, effort, [side(name, options.rows) for name in kinds], options.beam)
         if CTRANSLATE2 in names:
             bench.choose([side(CTRANSLATE2, rows) for rows in BATCHES])
         if options.beam > 1:
+            bench.choose([side(CONTINUOUS, rows) for rows in ROWS_OF_BEAMS])
             bench.beams()
         else:
             bench.throughput()
@@ -123,21 +125,24 @@ class Bench:
         self._callers = callers
         self._effort = effort
         self._sides = {side.name: side for side in sides}
-        self._ours = self._sides[CONTINUOUS]
         self._beam = beam
         self._rates: dict[str, float] = {}  # answers a second, each side's own
         self._busy = 0.0  # seconds of the processor that an answer of ours takes
         self._objective = 0.0
 
+    @property
+    def _ours(self) -> Side:
+        return self._sides[CONTINUOUS]
+
     def choose(self, candidates: Sequence[Side]) -> None:
-        """CTranslate2's best batch; the others are closed."""
+        """Keep the server with the best batch size; the others are closed."""
         rates = {each: self._full(each).rate for each in candidates}
         best = max(candidates, key=rates.__getitem__)
         for each in candidates:
-            self._tell(f"{CTRANSLATE2} {each.rows} rows", {"answers per second": round(rates[each])})
+            self._tell(f"{each.name} {each.rows} rows", {"answers per second": round(rates[each])})
             if each is not best:
                 each.close()
-        self._sides[CTRANSLATE2] = best
+        self._sides[best.name] = best
 
     def throughput(self) -> None:
         """As much as there is to do."""

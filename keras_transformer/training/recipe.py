@@ -294,14 +294,15 @@ def rise_steps(warmup_steps: int, steps: int, extended_at: int) -> int:
 PHRASEBOOK: dict[str, Any] = {
     "vocabulary_size": 3400,
     "dropout": 0.0,
-    "batch_tokens": 4096,
-    "steps": 320,
-    "warmup_steps": 80,
-    "validate_every": 80,
+    "batch_tokens": 2048,
+    "steps": 640,
+    "warmup_steps": 160,
+    "validate_every": 160,
     "ema_decay": 0.99,
     "both_ways": 0.0,
     **dict.fromkeys(KINDS, 0.0),
-    "lower_case": 0.08,
+    "lower_case": 0.12,
+    "no_punctuation": 0.02,
 }
 
 

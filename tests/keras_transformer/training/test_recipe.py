@@ -135,7 +135,7 @@ def test_a_few_percent_of_the_sentences_are_as_people_type_unless_that_is_turned
     some = Recipe.for_corpus(1000, title_case=0.0, lower_case=0.1)
     assert list(some.typing().values()) == [0.02, 0.0, 0.1, 0.02, 0.02]
     book = Recipe.for_corpus(72_620, PHRASEBOOK).typing()  # whose few steps leave no room for more
-    assert {kind: share for kind, share in book.items() if share} == {"lower_case": 0.08}
+    assert {kind for kind, share in book.items() if share} == {"lower_case", "no_punctuation"}
     # a recipe of an earlier version says nothing of it, and goes on as it began
     assert set(Recipe.from_run({"steps": 10, "warmup_steps": 1}).typing().values()) == {0.0}
 
