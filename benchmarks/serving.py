@@ -73,7 +73,7 @@ def main() -> None:
         "--preset", choices=("tiny", "small", "base"), default="small", help="of the untrained model (small)"
     )
     parser.add_argument("--precision", choices=("int8", "float32"), default="int8", help="of our engine")
-    parser.add_argument("--rows", type=int, default=32, help="rows that ours decodes together (32); not for --beam")
+    parser.add_argument("--rows", type=int, default=32, help="rows of ours; not for --beam (32)")
     parser.add_argument("--queue", type=int, default=1024, help="requests that may wait (1024)")
     parser.add_argument("--beam", type=int, default=1, metavar="N", help="measure beams of this width (1)")
     options = parser.parse_args()

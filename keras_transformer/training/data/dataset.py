@@ -50,7 +50,19 @@ def dataset(
             done = max(0, done - (steps or 0))
 
     signature = EXAMPLE if gradient_accumulation_steps == 1 else (*EXAMPLE, WEIGHTS)
-    return tf.data.Dataset.from_generator(elements, output_signature=signature).prefetch(2)
+    batches = tf.data.Dataset.from_generator(elements, output_signature=signature)
+    return without_autotuning(batches.prefetch(2))
+
+
+def without_autotuning(dataset: Any) -> Any:
+    """Turn off the thread that tunes the parallel operations of a dataset, in which there are none.
+
+    TensorFlow 2.21 waits for the next turn of that thread when an iterator ends: as long as the training took
+    up to then, at most a minute.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
 
 
 def shifted(labels: NDArray[np.int32], start_id: int) -> NDArray[np.int32]:

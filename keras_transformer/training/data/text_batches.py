@@ -12,7 +12,7 @@ from keras_transformer.text.buckets import BatchPlan
 from keras_transformer.text.corpus import Pair
 from keras_transformer.text.token_store import TokenStore
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.data.dataset import EXAMPLE, example
+from keras_transformer.training.data.dataset import EXAMPLE, example, without_autotuning
 
 
 def text_batches(
@@ -65,7 +65,8 @@ def text_batches(
             yield example(store, tokenizer.bos_id, bucket, indices)
 
     batches = tf.data.Dataset.from_generator(epoch, output_signature=EXAMPLE)
-    return batches.apply(tf.data.experimental.assert_cardinality(len(plan.epoch(0)))).prefetch(2)
+    cardinality = tf.data.experimental.assert_cardinality(len(plan.epoch(0)))
+    return without_autotuning(batches.apply(cardinality).prefetch(2))
 
 
 def _checked(pairs: Any) -> Iterator[Pair]:

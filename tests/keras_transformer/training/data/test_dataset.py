@@ -48,6 +48,10 @@ def test_it_is_the_plans_batches_with_their_ids(stage: Stage) -> None:
         assert inputs["target"].tolist() == shifted(labels, 2).tolist()
 
 
+def test_a_training_ends_at_its_last_step_without_a_wait_for_tuning(stage: Stage) -> None:
+    assert dataset([stage], 2).options().autotune.enabled is False
+
+
 @pytest.mark.parametrize("start", [2, 3, 4])
 @pytest.mark.parametrize("batches", [1, 3])
 def test_it_goes_on_from_any_step_of_any_stage(

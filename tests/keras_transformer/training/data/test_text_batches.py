@@ -47,6 +47,10 @@ def test_a_batch_is_padded_ids_within_the_budget_and_the_decoder_reads_the_label
     assert 1 < len({labels.shape for _, labels in shown}) <= 16  # 8 shapes, and the short last batch of each
 
 
+def test_fit_returns_at_its_end_without_a_wait_for_tuning(pairs: list[Pair], tokenizer: Tokenizer) -> None:
+    assert text_batches(pairs, tokenizer, batch_tokens=512).options().autotune.enabled is False
+
+
 def test_longer_texts_are_cut(pairs: list[Pair], tokenizer: Tokenizer) -> None:
     shown = text_batches(pairs, tokenizer, batch_tokens=512, max_tokens=6).as_numpy_iterator()
     assert max(max(inputs["source"].shape[1], labels.shape[1]) for inputs, labels in shown) == 6
