@@ -37,7 +37,12 @@ class Translated(NamedTuple):
 def lightest(version: Version, beam: int = 1) -> RuntimeName:
     """Return the first of the version's runtimes whose library is installed; if none is, the first.
 
-    For a beam of several candidates these are the runtimes that search, if the version has any.
+    Args:
+        version: The version.
+        beam: Width of the search. Above 1, runtimes that can search come first.
+
+    Returns:
+        The name of the runtime, for `Translator`.
     """
     runtimes = [runtime for runtime in version.manifest.runtimes if runtime.takes_ids]
     if beam > 1:
@@ -50,7 +55,20 @@ class BeamError(ValueError):
 
 
 class Translator:
-    """Translator with one runtime of a version, which gives the answers of the exported model."""
+    """Translator with one runtime of a version, which gives the answers of the exported model.
+
+    Args:
+        version: The version, as `open_version` returns it.
+        name: The runtime, as `lightest` returns it.
+        beam: Width of the beam search; 1 is greedy.
+        length_penalty: Power of the length by which the score of an answer is divided in a beam search.
+        loop_guard: Whether answers that repeat themselves are cut.
+        scores: Whether the answers need scores, if the runtime is faster without.
+
+    Raises:
+        BeamError: If the runtime cannot search with a beam.
+        LibraryError: If the library of the runtime is not installed.
+    """
 
     def __init__(
         self,
@@ -72,7 +90,14 @@ class Translator:
         self._runtime: Any = open_runtime(name, VersionFiles(*files))
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:
-        """Translate texts, in their order. A text without tokens has an answer without tokens."""
+        """Translate texts, each as one sentence.
+
+        Args:
+            texts: The texts. Those that are longer than the limit of the version are cut.
+
+        Returns:
+            The translations, in order. A text without tokens has an answer without tokens.
+        """
         answers = self._answers(self._tokenizer.encode_source(texts, self._longest))
         translations = self._tokenizer.decode_target([answer.ids for answer in answers])
         return [
@@ -83,7 +108,15 @@ class Translator:
     def translate_divided(
         self, texts: Sequence[str], target_language: str | None = None
     ) -> list[Translation]:
-        """Translate texts of any length: each is divided, and its translations are joined again."""
+        """Translate texts of any length: each is divided, and its translations are joined again.
+
+        Args:
+            texts: The texts.
+            target_language: Code of the target language, for a model of several.
+
+        Returns:
+            The translations, in order.
+        """
         whole = [divided_for(self._tokenizer, text, self._lengths, target_language) for text in texts]
         translations = (
             (part.text, part.looped)

@@ -206,7 +206,14 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Version:
-    """Version directory whose files are all unchanged."""
+    """Version directory whose files are all unchanged.
+
+    Attributes:
+        directory: The directory.
+        manifest: Content of its manifest.json.
+        tokenizer: Its tokenizer.
+        golden: Its golden sentences, with the tokens that every runtime must give.
+    """
 
     directory: Path
     manifest: Manifest

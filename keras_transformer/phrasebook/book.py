@@ -99,6 +99,9 @@ def phrasebook(
         pairs: Number of pairs.
         seed: Seed of the selection.
 
+    Returns:
+        The pairs; each is a tuple of `source` and `target`.
+
     Raises:
         ValueError: If the direction or the split is unknown, or there are fewer pairs.
     """

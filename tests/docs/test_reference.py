@@ -1,6 +1,8 @@
 """The reference has every argument, environment variable, status code and option that the code has."""
 
 import argparse
+import ast
+import json
 import re
 import shutil
 import urllib.request
@@ -12,6 +14,7 @@ import griffe
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from keras_transformer import models
 from keras_transformer.cli import serve
 from serving import Client
 from tests.support.serving.serve_process import serving_both
@@ -22,6 +25,10 @@ REFERENCE = ROOT / "docs" / "reference"
 
 def page(name: str) -> str:
     return (REFERENCE / name).read_text("utf-8")
+
+
+#: The pages that are made from docstrings.
+PAGES = ["layers.md", "models.md", "versions.md", "client.md"]
 
 
 def sources() -> str:
@@ -60,7 +67,27 @@ def sections(entry: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("page_name", ["layers.md", "models.md", "client.md"])
+def test_the_reference_has_every_name_that_a_program_on_a_page_imports() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    blocks = re.findall(
+        r"^```py(?:thon)?\n(.*?)^```$",
+        "\n".join(page.read_text("utf-8") for page in pages),
+        re.DOTALL | re.MULTILINE,
+    )
+    imported = {
+        (node.module.partition(".")[0], alias.name)
+        for block in blocks
+        for node in ast.walk(ast.parse(block))
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    ours = {pair for pair in imported if pair[0] in ("keras_transformer", "export", "serving")}
+    listed = re.findall(r"^::: (\w+)[\w.]*\.(\w+)$", "\n".join(map(page, PAGES)), re.MULTILINE)
+    assert len(ours) > 20
+    assert ours | {("keras_transformer", name) for name in models.__all__} <= set(listed)
+
+
+@pytest.mark.parametrize("page_name", PAGES)
 def test_every_public_name_explains_its_arguments_and_its_result(page_name: str) -> None:
     names = re.findall(r"^::: ([\w.]+)$", page(page_name), re.MULTILINE)
     assert len(names) >= 5
@@ -85,7 +112,20 @@ def test_every_environment_variable_that_the_code_names_is_listed() -> None:
     named = set(re.findall(r'"((?:OMP|KERAS|TF|ORT|GRPC|OTEL|RAY)_[A-Z_]+|NO_COLOR)"', sources()))
     named |= set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.yml").read_text("utf-8")))
     assert {"OMP_NUM_THREADS", "OTEL_TRACES_EXPORTER", "MODELS"} <= named
-    assert named <= set(re.findall(r"`([A-Z_]+)`", page("environment.md")))
+    rows = re.findall(r"^\| (`.*?) \|", page("environment.md"), re.MULTILINE)
+    assert set(re.findall(r"`([A-Z_]+)`", "".join(rows))) == named
+
+
+def test_every_address_and_every_field_of_http_is_listed() -> None:
+    openapi = json.loads((ROOT / "serving" / "http" / "openapi.json").read_bytes())
+    addresses = {
+        f"{method.upper()} {path}" for path, methods in openapi["paths"].items() for method in methods
+    }
+    fields = {
+        name for schema in openapi["components"]["schemas"].values() for name in schema.get("properties", ())
+    }
+    assert {"GET /models", "finishReason"} <= addresses | fields
+    assert sorted((addresses | fields) - set(re.findall(r"`([^`]+)`", page("http.md")))) == []
 
 
 def test_every_status_code_of_the_service_is_listed() -> None:

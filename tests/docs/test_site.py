@@ -12,6 +12,7 @@ import pytest
 import keras_transformer
 import serving
 from keras_transformer.cli import VERBS, program
+from serving.v1.translation_pb2 import DESCRIPTOR
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = "\n".join(page.read_text("utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
@@ -75,3 +76,15 @@ def test_the_reference_of_the_commands_has_every_verb_and_every_option(site: Pat
         words = " ".join(html.unescape(re.sub("<[^>]+>", "", section)).split())
         for action in parser._actions:
             assert action.dest == "help" or " ".join(str(action.help).split()) in words
+
+
+def test_the_reference_of_the_protocol_has_every_method_field_and_value(site: Path) -> None:
+    text = html.unescape(re.sub("<[^>]+>", "", (site / "reference" / "protocol.html").read_text("utf-8")))
+    service = DESCRIPTOR.services_by_name["TranslationService"]
+    names = {method.name for method in service.methods}
+    for message in DESCRIPTOR.message_types_by_name.values():
+        names |= {message.name, *message.fields_by_name}
+    for enumeration in DESCRIPTOR.enum_types_by_name.values():
+        names |= {enumeration.name, *enumeration.values_by_name}
+    assert {"Attend", "no_repeat_ngram", "FINISH_REASON_LOOP"} <= names
+    assert sorted(names - set(re.findall(r"\w+", text))) == []
