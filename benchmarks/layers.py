@@ -3,7 +3,7 @@
     python benchmarks/layers.py --json
 
 Same shapes, same dropout in the same places, same padding masks, float32, one thread, post-norm (the one
-that KerasHub's blocks and ours both close without a further normalisation), each side compiled by
+that KerasHub's blocks and ours both close without a further normalization), each side compiled by
 tf.function with and without XLA and counted at its better time. A training step is the forward pass with
 dropout and the gradients of all weights. Not timed: tracing, the optimizer, the embedding, the input.
 """

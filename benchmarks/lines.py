@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--source", type=Path, help="a sentence a line")
     parser.add_argument("--reference", type=Path, help="their translations")
     parser.add_argument(
-        "--tokenize", default="13a", help="sacreBLEU's, or none for text that is tokenised (13a)"
+        "--tokenize", default="13a", help="sacreBLEU's, or none for text that is tokenized (13a)"
     )
     options = parser.parse_args()
     if options.smoke:

@@ -57,7 +57,7 @@ def _train(corpus: Path, run: Path, preset: str, steps: int, smoke: bool) -> tup
     """-> GiB when each phase ended, and GiB at the most."""
     ends = {
         "cleaned": r"^kept [\d,]+ of",
-        "tokenised": r"^[\d,]+ pieces, ",
+        "tokenized": r"^[\d,]+ pieces, ",
         f"{steps} steps, validated": rf"^step {steps}: loss",
         f"{2 * steps} steps, validated": rf"^step {2 * steps}: loss",
     }

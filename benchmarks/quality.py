@@ -3,9 +3,9 @@
     python benchmarks/quality.py --data DIR --side tokenized --json
 
 DIR has tokenized/ and raw/, each with train, val and test_2016_flickr in .en and .de (Multi30k; it is not
-part of this project). `tokenized` is lower-cased and tokenised text, scored as it is: comparable with the
+part of this project). `tokenized` is lower-cased and tokenized text, scored as it is: comparable with the
 41.02 published for Transformer-tiny with beam 5 (Revisit-MMT, ACL 2021). `raw` is scored cased and
-detokenised; no figure is published for the same model. Every choice was made on val; test is translated once.
+detokenized; no figure is published for the same model. Every choice was made on val; test is translated once.
 --quick: 200 steps. --smoke: 2 steps on sentences of the phrasebook, in place of DIR where none is given.
 """
 

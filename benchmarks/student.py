@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--student", type=Path, help="the run of the student")
     parser.add_argument("--source", type=Path, help="a test set, a sentence a line")
     parser.add_argument("--reference", type=Path, help="its translations")
-    parser.add_argument("--tokenize", default="13a", help="sacreBLEU's tokeniser (13a)")
+    parser.add_argument("--tokenize", default="13a", help="sacreBLEU's tokenizer (13a)")
     parser.add_argument("--serve", choices={**RANDOM, **TRAINED}, help=argparse.SUPPRESS)
     parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -7,7 +7,7 @@ export class BytePairs {
     this.vocabulary = vocabulary;
   }
 
-  /** A normalised text -> its pieces and their ids: [[text, id], ...]. */
+  /** A normalized text -> its pieces and their ids: [[text, id], ...]. */
   cut(text) {
     const { vocabulary } = this;
     const symbols = linked(text, vocabulary.userDefined);

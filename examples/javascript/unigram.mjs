@@ -16,7 +16,7 @@ export class Unigram {
   }
 
   /**
-   * A normalised text -> its pieces and their ids: [[text, id], ...].
+   * A normalized text -> its pieces and their ids: [[text, id], ...].
    *
    * Of equal sums the one whose last piece is the longest. Sums are rounded to float32, as in the library: the
    * rounding decides between sums that would be equal without it.

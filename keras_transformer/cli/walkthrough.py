@@ -1,4 +1,4 @@
-"""Print worked examples of attention, positions, masks and normalisation, step by step.
+"""Print worked examples of attention, positions, masks and normalization, step by step.
 
 The layers compute every number. With --output, the command also writes pictures and an HTML page.
 

@@ -102,7 +102,7 @@ def sentence_chrf(
 def metrics(lowercase: bool = False, tokenize: Tokenization = "13a") -> dict[str, Metric]:
     """Return the three metrics by name, with sacreBLEU's defaults."""
     return {
-        "BLEU": BLEU(lowercase=lowercase, tokenize=tokenize, force=True),  # no advice about tokenised text
+        "BLEU": BLEU(lowercase=lowercase, tokenize=tokenize, force=True),  # no advice about tokenized text
         "chrF": CHRF(lowercase=lowercase),
         "TER": TER(),  # ignores case by default, and so in most publications
     }

@@ -79,8 +79,8 @@ class Int8:
 
     def product(self, graph: Graph, name: str, x: str, kernel: Array, bias: Array | None = None) -> str:
         """Multiply x with a kernel (D, N) in int8."""
-        quantised, scales = _quantised(kernel.T)
-        weight = graph.weight(f"{name}.kernel", np.ascontiguousarray(quantised.T))
+        quantized, scales = _quantized(kernel.T)
+        weight = graph.weight(f"{name}.kernel", np.ascontiguousarray(quantized.T))
         return self._product(graph, name, x, weight, graph.weight(f"{name}.scales", scales), bias)
 
     def transposed(self, graph: Graph, name: str, x: str, table: str, bias: Array | None) -> str:
@@ -90,9 +90,9 @@ class Int8:
 
     def table(self, graph: Graph, name: str, rows: Array) -> str:
         """Add a table in int8, with a scale for each row."""
-        quantised, scales = _quantised(rows)
+        quantized, scales = _quantized(rows)
         graph.weight(f"{name}.scales", scales)
-        return graph.weight(name, quantised)
+        return graph.weight(name, quantized)
 
     def values(self, graph: Graph, table: str, operator: str, *where: str) -> str:
         """Return rows of a table, dequantized."""
@@ -128,7 +128,7 @@ class Int8:
         )  # fmt: skip
 
 
-def _quantised(rows: Array) -> tuple[NDArray[np.int8], Array]:
+def _quantized(rows: Array) -> tuple[NDArray[np.int8], Array]:
     """Quantize rows (N, D) to int8 levels (N, D) with a step for each row (N,)."""
     steps = np.maximum(np.abs(rows).max(axis=1), np.finfo(np.float32).tiny) / 127
     return np.round(rows / steps[:, None]).astype(np.int8), steps.astype(np.float32)

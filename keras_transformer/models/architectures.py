@@ -31,4 +31,4 @@ def preset_of(architecture: str, preset: str, **rates: float) -> Configuration:
     if architecture == "transformer":
         return Network.from_preset(preset, **rates)
     attention = architecture == "recurrent-attention"
-    return RecurrentNetwork.from_preset(preset, attention=attention).with_regularisation(**rates)
+    return RecurrentNetwork.from_preset(preset, attention=attention).with_regularization(**rates)

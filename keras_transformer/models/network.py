@@ -130,11 +130,11 @@ class Network(Settings):
         return next((name for name, sizes in PRESETS.items() if sizes.items() <= values.items()), None)
 
     @property
-    def regularisation(self) -> dict[str, float]:
+    def regularization(self) -> dict[str, float]:
         """The dropout rates by name."""
         return {name: getattr(self, name) for name in ("dropout", "attention_dropout", "inner_dropout")}
 
-    def with_regularisation(self, **rates: Any) -> Self:
+    def with_regularization(self, **rates: Any) -> Self:
         """Return the same network with other dropout rates.
 
         Args:

@@ -79,11 +79,11 @@ class RecurrentNetwork(Settings):
         return next((name for name in RECURRENT_PRESETS if self.from_preset(name, **own) == self), None)
 
     @property
-    def regularisation(self) -> dict[str, float]:
+    def regularization(self) -> dict[str, float]:
         """The dropout rate by name."""
         return {"dropout": self.dropout}
 
-    def with_regularisation(self, dropout: float, **others: float) -> Self:
+    def with_regularization(self, dropout: float, **others: float) -> Self:
         """Return the same network with another dropout rate.
 
         Args:

@@ -88,12 +88,12 @@ def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: Tens
 
     @ops.custom_gradient
     def of(logits: Tensor) -> Any:
-        loss, normaliser = _loss(labels, logits, label_smoothing)
+        loss, normalizer = _loss(labels, logits, label_smoothing)
 
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
             # PyTorch passes upstream by name, after the arguments of `of`; the others pass it alone
             return _gradient(
-                labels, logits, label_smoothing, normaliser, args[0] if upstream is None else upstream
+                labels, logits, label_smoothing, normalizer, args[0] if upstream is None else upstream
             )
 
         return loss, gradient
@@ -118,17 +118,17 @@ def _under_xla(function: Callable[..., Any]) -> Callable[..., Any]:
 def _loss(labels: Tensor, logits: Tensor, label_smoothing: Tensor) -> tuple[Tensor, Tensor]:
     """Compute the loss (B, T), and the log of the sum of exp(logits) (B, T, 1)."""
     logits = ops.cast(logits, "float32")
-    normaliser = ops.logsumexp(logits, axis=-1, keepdims=True)
-    loss = ops.sum(_expected(labels, logits, label_smoothing) * (normaliser - logits), axis=-1)
-    return ops.where(labels == 0, 0.0, loss), normaliser
+    normalizer = ops.logsumexp(logits, axis=-1, keepdims=True)
+    loss = ops.sum(_expected(labels, logits, label_smoothing) * (normalizer - logits), axis=-1)
+    return ops.where(labels == 0, 0.0, loss), normalizer
 
 
 @_under_xla
 def _gradient(
-    labels: Tensor, logits: Tensor, label_smoothing: Tensor, normaliser: Tensor, upstream: Tensor
+    labels: Tensor, logits: Tensor, label_smoothing: Tensor, normalizer: Tensor, upstream: Tensor
 ) -> Tensor:
     """Compute the gradient of the logits: (probability - expected) x upstream (B, T)."""
-    probability = ops.exp(ops.cast(logits, "float32") - normaliser)
+    probability = ops.exp(ops.cast(logits, "float32") - normalizer)
     upstream = ops.where(labels == 0, 0.0, upstream)[..., None]
     return ops.cast((probability - _expected(labels, logits, label_smoothing)) * upstream, logits.dtype)
 

@@ -197,10 +197,10 @@ class Recipe(Settings):
     def network(self, initial: Configuration | None = None) -> Configuration:
         """Return the configuration of the network to train; `initial` is that of the model to start from."""
         if initial is not None:
-            return initial.with_regularisation(**self.regularisation())
-        return preset_of(self.architecture, self.preset or "", **self.regularisation())
+            return initial.with_regularization(**self.regularization())
+        return preset_of(self.architecture, self.preset or "", **self.regularization())
 
-    def regularisation(self) -> dict[str, Any]:
+    def regularization(self) -> dict[str, Any]:
         """Return the fields of the network that its preset does not set."""
         return {name: getattr(self, name) for name in ("dropout", "attention_dropout", "inner_dropout")}
 
@@ -329,7 +329,7 @@ def _fine_tuning(pairs: int, network: Configuration) -> dict[str, Any]:
     """Return defaults for going on from a trained network: a low peak, few steps, its own dropout."""
     return {
         **TYPED,
-        **network.regularisation,
+        **network.regularization,
         "max_tokens": min(Recipe.max_tokens, network.max_length),
         "batch_tokens": 4096,
         "steps": min(2000, max(100, pairs // 20)),

@@ -83,6 +83,13 @@ def test_every_make_target_of_a_page_is_there(page: Path) -> None:
     assert set(named) <= TARGETS
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_module_that_a_page_names_is_there(page: Path) -> None:
+    named = re.findall(r"`([\w/]+/\w+\.py)`", FENCED.sub("", page.read_text("utf-8")))
+    folders = [ROOT, ROOT / "keras_transformer", ROOT / "keras_transformer" / "inference"]
+    assert [path for path in named if not any((folder / path).is_file() for folder in folders)] == []
+
+
 def benchmark_commands() -> dict[str, set[str]]:
     """Return the options that pages show for each benchmark."""
     shown: dict[str, set[str]] = {}
@@ -113,3 +120,28 @@ def test_a_benchmark_takes_the_options_that_the_pages_show(
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse)
     with pytest.raises(Parsed):
         runpy.run_path(str(ROOT / "benchmarks" / f"{script}.py"))["main"]()
+
+
+#: Words that Keras spells with z, as its names do: normalization, tokenizer, quantize.
+ISE = re.compile(
+    r"(normal|token|quant|regular|initial|serial|summar|optim|minim|maxim|organ|recogn|synchron|final|visual)"
+    r"is(e|ed|es|ing|er|ers|ation|ations)(?![a-z])",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize(
+    "folder", ["docs", "keras_transformer", "export", "serving", "benchmarks", "examples"]
+)
+def test_words_are_spelled_as_the_names_of_keras(folder: str) -> None:
+    files = [*ROOT.glob("*.md")] + [
+        path
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".md", ".py", ".toml", ".proto", ".mjs", ".js", ".html", ".json", ".yaml")
+        and "node_modules" not in path.parts
+    ]
+    assert len(files) > 10
+    found = [
+        (path.relative_to(ROOT), word[0]) for path in files for word in ISE.finditer(path.read_text("utf-8"))
+    ]
+    assert found == []

@@ -18,7 +18,7 @@ EITHER_WAY = {"Add", "Mul"}
 _CENTRED = ("Sub", "x", ("ReduceMean", "x", "mean axes"))
 _VARIANCE = ("ReduceMean", ("Mul", _CENTRED, _CENTRED), "variance axes")
 _NORMAL = ("Mul", _CENTRED, ("Reciprocal", ("Sqrt", ("Add", _VARIANCE, "epsilon"))))
-NORMALISATION = ("Add", ("Mul", _NORMAL, "scale"), "shift")
+NORMALIZATION = ("Add", ("Mul", _NORMAL, "scale"), "shift")
 
 _LEADING = ("Gather", ("Cast", ("Shape", "x")), "leading")
 _ROWS = ("Reshape", "x", "rows")
@@ -40,7 +40,7 @@ def simplify(graph: GraphProto) -> None:
     def numbers(name: str) -> list[Any]:
         return numpy_helper.to_array(constants[name]).ravel().tolist() if name in constants else []
 
-    def normalisation(values: Values) -> NodeProto | None:
+    def normalization(values: Values) -> NodeProto | None:
         epsilon = numbers(values["epsilon"])
         if not epsilon or numbers(values["mean axes"]) != [-1] or numbers(values["variance axes"]) != [-1]:
             return None
@@ -57,7 +57,7 @@ def simplify(graph: GraphProto) -> None:
         # a negative index counts from the end in ONNX too
         return helper.make_node("Gather", [values["table"], values["index"]], [])
 
-    _replace(graph, NORMALISATION, normalisation)
+    _replace(graph, NORMALIZATION, normalization)
     _replace(graph, PROJECTION, projection)
     _replace(graph, LOOK_UP, look_up)
     _drop_unused(graph)

@@ -212,13 +212,13 @@ def check_rank(name: str, shape: Shape) -> None:
 def _side_by_side(initializer: Any, widths: list[int]) -> Callable[..., Tensor]:
     """Return an initializer that initializes each part of a fused kernel as a kernel of its own."""
 
-    def initialise(shape: Shape, dtype: Any = None) -> Tensor:
+    def initialize(shape: Shape, dtype: Any = None) -> Tensor:
         # an initializer of Keras returns the same numbers at each call; a clone has its own seed
         each = [initializer.clone() if hasattr(initializer, "clone") else initializer for _ in widths]
         parts = [one((shape[0], width), dtype=dtype) for one, width in zip(each, widths, strict=True)]
         return ops.concatenate(parts, axis=-1)
 
-    return initialise
+    return initialize
 
 
 def _head_width(width: int, num_heads: int) -> int:

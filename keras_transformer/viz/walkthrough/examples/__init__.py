@@ -14,7 +14,7 @@ EXAMPLES = (
     ("attention_by_hand", "self_attention"),
     ("attention_by_hand", "scaling"),
     ("positions_by_hand", "positions"),
-    ("normalization_by_hand", "normalisation"),
+    ("normalization_by_hand", "normalization"),
     ("masks_by_hand", "masks"),
     ("attention_by_hand", "masked_self_attention"),
     ("model_by_hand", "shapes"),

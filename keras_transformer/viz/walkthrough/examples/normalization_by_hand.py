@@ -1,4 +1,4 @@
-"""Layer normalisation by hand, and beside it batch normalisation; in float64, so that all six decimals count.
+"""Layer normalization by hand, and beside it batch normalization; in float64, so that all six decimals count.
 
 B rows, D width.
 """
@@ -12,8 +12,8 @@ from keras_transformer.viz.walkthrough.content import WorkedExample, features, t
 EPSILON = 1e-5
 
 
-def normalisation() -> WorkedExample:
-    """Compute example 4: one row normalised; then a batch, of which other rows change."""
+def normalization() -> WorkedExample:
+    """Compute example 4: one row normalized; then a batch, of which other rows change."""
     x = np.array([2, 4, 6, 8], "float64")
     rows = ["a", "b", "c"]
     columns = features(len(x))
@@ -32,7 +32,7 @@ def normalisation() -> WorkedExample:
         "other_columns": table(batch_norm(second), rows, columns),
     }
     return told(
-        "normalisation",
+        "normalization",
         tables,
         mean=mean,
         variance=variance,
