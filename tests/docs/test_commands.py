@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from itertools import groupby, pairwise
 from pathlib import Path
 from shutil import copytree
@@ -58,7 +58,7 @@ NOT_RUN = {
 
 #: Options that are appended to a command of ours.
 FEWER = {
-    r"^train (?!.* --resume)": "--steps 1",  # of 320 to 50,000
+    r"^train (?!.* --resume)": "--steps 1",  # of 640 to 50,000
     r"^train .* --resume --steps ": "--steps 2",
     r"^phrasebook ": "--pairs 60",  # of 300 to 20,000
 }
@@ -199,7 +199,8 @@ def presupposed(shell: Shell, exported: Path, tmp_path_factory: pytest.TempPathF
         (directory / name).write_text(text, "utf-8")
     for name in ("corpus.fr.gz", "in/a.fr.gz"):
         (directory / name).write_bytes(gzip.compress(french.encode()))
-    shell.run(f"{PROGRAM} train --phrasebook fr-en --run {directory}/trained")
+    with chdir(directory):
+        shell.run(f"{PROGRAM} train --phrasebook fr-en --run trained")
     links = {f"build/{run}": directory / "trained" for run in RUNS}
     links["tuned.keras"] = directory / "trained" / "model.keras"
     links["build/demo/models"] = exported.parents[1]
