@@ -12,6 +12,7 @@ import keras
 from keras_transformer.decoding.tracing import Derived
 from keras_transformer.layers.tensor import Tensor
 from keras_transformer.models.inputs import holds_text, without_text, wrong_inputs
+from keras_transformer.models.traced_once import TracedOnce
 from keras_transformer.text.sentences import UNKNOWN, Lengths
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training import loss, optimizer, schedule  # noqa: F401  (a saved model may hold them)
@@ -36,7 +37,7 @@ class AttentionWeights(NamedTuple):
     cross: list[Tensor]
 
 
-class EncoderDecoder(keras.Model):
+class EncoderDecoder(TracedOnce):
     """Base class of the translation models, which differ in their networks.
 
     Inputs are {"source": (B, S), "target": (B, T)}, labels are (B, T). Sources end with the end id, targets

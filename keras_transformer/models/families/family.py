@@ -9,6 +9,7 @@ import keras
 
 from keras_transformer.layers.activations import gelu_erf, gelu_tanh
 from keras_transformer.layers.tensor import Tensor
+from keras_transformer.models.traced_once import TracedOnce
 from keras_transformer.settings import Settings
 from keras_transformer.text.subword_tokenizer import SubwordTokenizer
 
@@ -19,7 +20,7 @@ def activation_of(name: str) -> str | Callable[[Tensor], Tensor]:
     return known.get(name, name)
 
 
-class ExportableModel(keras.Model):
+class ExportableModel(TracedOnce):
     """Base class of a model whose inputs are known without a call."""
 
     def signature(self) -> Any:

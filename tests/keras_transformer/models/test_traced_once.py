@@ -1,0 +1,39 @@
+"""TensorFlow traces the training step of a model once, although the weights and Adam's variables are new."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer import TranslationModel
+from keras_transformer.models import GPT2
+from keras_transformer.models.network import Network
+
+IDS = np.array([[5, 6, 7, 3]], np.int32)
+
+
+def translation_model() -> TranslationModel:
+    return TranslationModel(Network(1, 1, 8, 8, 2), 12)
+
+
+def language_model() -> GPT2:
+    return GPT2.from_preset("tiny", vocabulary_size=12, num_layers=1, width=8, inner_width=8, num_heads=2)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="other backends trace in other ways")
+@pytest.mark.parametrize(
+    ("make", "inputs"), [(translation_model, {"source": IDS, "target": IDS}), (language_model, IDS)]
+)
+def test_a_step_is_traced_once_and_what_is_frozen_before_it_has_no_variables_in_adam(
+    make: Any, inputs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = make()
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.decoder.trainable = False
+    traced, step = [], model.train_step
+    monkeypatch.setattr(model, "train_step", lambda batch: (traced.append(batch), step(batch))[1])
+    model.fit(inputs, IDS, verbose=0)
+    assert len(traced) == 1
+    step_and_rate = 2
+    assert len(model.optimizer.variables) == step_and_rate + 2 * len(model.trainable_variables)
