@@ -5,7 +5,6 @@ them.
 """
 
 import gc
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, checker, helper
-from tf2onnx import optimizer, tf_loader, tfonnx
+from tf2onnx import tf_loader, tfonnx
 from tf2onnx.optimizer.const_fold_optimizer import ConstFoldOptimizer
 from tf2onnx.optimizer.identity_optimizer import IdentityOptimizer
 from tf2onnx.optimizer.merge_duplicated_nodes_optimizer import MergeDuplicatedNodesOptimizer
@@ -32,11 +31,14 @@ from keras_transformer.models.translation import TranslationModel
 FLOAT = TensorProto.FLOAT
 OPSET, IR_VERSION = 18, 8  # the highest opset that tf2onnx writes, and what goes with it
 
-_OPTIMIZERS = OrderedDict(
-    fold=ConstFoldOptimizer,
-    merge=MergeDuplicatedNodesOptimizer,
-    reshape=ReshapeOptimizer,
-    identity=IdentityOptimizer,
+#: In this order; in a second round only the first two find something, and in a third none does.
+_OPTIMIZERS = (
+    ConstFoldOptimizer,
+    MergeDuplicatedNodesOptimizer,
+    ReshapeOptimizer,
+    IdentityOptimizer,
+    ConstFoldOptimizer,
+    MergeDuplicatedNodesOptimizer,
 )
 
 
@@ -152,4 +154,6 @@ def _converted(
             tensors_to_rename=dict(zip([*input_names, *output_names], names, strict=True)),
         )
     tf_loader.clear_functions()  # the bodies of loops, which are copied to `converted`
-    return optimizer.optimize_graph(converted, catch_errors=False, optimizers=_OPTIMIZERS).make_graph("")
+    for optimizer in _OPTIMIZERS:
+        converted = optimizer().optimize(converted, iteration=0)
+    return converted.make_graph("")
