@@ -13,11 +13,14 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
+MAX_DERIVED = 32  # graphs and backends that a model keeps, one for each combination of options of a search
+
 
 class Derived:
     """Cache of objects made from a model's variables, which is emptied when the model has other variables.
 
     The objects themselves handle new values of a variable; `enable_lora` and `quantize` replace variables.
+    Of more than MAX_DERIVED objects, the ones used last are kept.
     """
 
     def __init__(self, model: "EncoderDecoder") -> None:
@@ -26,15 +29,17 @@ class Derived:
         self._made: dict[Any, Any] = {}
 
     def get(self, make: Callable[..., Made], *arguments: Hashable) -> Made:
-        """Return make(model, *arguments), which is called once."""
+        """Return make(model, *arguments), which is called once while it is kept."""
         weights = self._model.weights
         if [*map(id, weights)] != [*map(id, self._weights)]:
             self._made.clear()
             self._weights = weights
         key = (make, *arguments)
-        if key not in self._made:
-            self._made[key] = make(self._model, *arguments)
-        return self._made[key]
+        made = self._made.pop(key) if key in self._made else make(self._model, *arguments)
+        self._made[key] = made  # the last one is the one used last
+        if len(self._made) > MAX_DERIVED:
+            del self._made[next(iter(self._made))]
+        return made
 
     def drop(self, make: Callable[..., Any], *arguments: Hashable) -> None:
         """Free an object that `get` made."""
