@@ -102,6 +102,7 @@ test-backends: .venv-backends/installed  ## the layers and the models on each Ke
 	for backend in tensorflow jax torch; do \
 		KERAS_BACKEND=$$backend .venv-backends/bin/python -m pytest tests/keras_transformer/layers \
 			tests/keras_transformer/models/test_backends.py tests/keras_transformer/models/test_language_models.py \
+			tests/keras_transformer/models/test_recurrent.py \
 			tests/keras_transformer/decoding/test_sampling.py \
 			tests/keras_transformer/pretrained/families || exit 1; \
 	done

@@ -8,6 +8,7 @@ from keras import ops
 from keras_transformer import TokenEmbedding
 from keras_transformer.layers.class_token import ClassToken
 from keras_transformer.layers.token_types import TokenTypeEmbedding
+from tests.support.layer_cases import number
 
 IDS = np.array([[5, 6, 0], [7, 0, 0]])
 
@@ -21,8 +22,8 @@ def test_each_token_gets_the_vector_of_its_type() -> None:
     layer.build((None, None, 2))
     layer.table.assign([[1.0, 2.0], [10.0, 20.0]])
     x = np.zeros((1, 3, 2), "float32")
-    np.testing.assert_array_equal(layer(x, np.array([[0, 1, 1]])), [[[1, 2], [10, 20], [10, 20]]])
-    np.testing.assert_array_equal(layer(x), [[[1, 2]] * 3])
+    np.testing.assert_array_equal(number(layer(x, np.array([[0, 1, 1]]))), [[[1, 2], [10, 20], [10, 20]]])
+    np.testing.assert_array_equal(number(layer(x)), [[[1, 2]] * 3])
 
 
 def test_a_type_that_the_layer_does_not_have_is_refused() -> None:
