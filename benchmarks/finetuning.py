@@ -49,6 +49,8 @@ def main() -> None:
 
 
 def _measure(options: argparse.Namespace, work: Path) -> None:
+    from keras_transformer import TranslationModel
+
     work.mkdir(exist_ok=True)
     _write_corpora(options, work)
     program = smallest.COMMAND if options.smoke else COMMAND
@@ -66,7 +68,8 @@ def _measure(options: argparse.Namespace, work: Path) -> None:
         valid = "old" if name == "old" else "new"
         validation = ["--validate-every", count // VALIDATIONS.of(options)]
         _train(program, work / name, [*corpus, "--steps", count, *validation], work / valid)
-        bleu[name] = {domain: _bleu(work / name, work / domain) for domain in ("new", "old")}
+        model = TranslationModel.load(work / name)
+        bleu[name] = {domain: _bleu(model, work / domain) for domain in ("new", "old")}
         print(f"{name:<14} {count:>4} steps: BLEU {bleu[name]['new']:6.2f} new, {bleu[name]['old']:6.2f} old")
     history = json.loads((work / "from nothing" / "history.json").read_bytes())
     figures = {
@@ -115,14 +118,13 @@ def _train(program: list[str], run: Path, corpus: list[Any], domain: Path) -> No
     subprocess.run([*program, "train", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
 
 
-def _bleu(run: Path, domain: Path) -> float:
-    from keras_transformer import TranslationModel
+def _bleu(model: Any, domain: Path) -> float:
     from keras_transformer.evaluation.scores import bleu
 
     sources, references = (
         Path(f"{domain}.test.{language}").read_text("utf-8").splitlines() for language in ("fr", "en")
     )
-    return round(bleu(TranslationModel.load(run).translate(sources), references), 2)
+    return round(bleu(model.translate(sources), references), 2)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import smallest
 
-VOCABULARY, SENTENCES = 8000, 400
-SMALLEST_VOCABULARY, FEW_SENTENCES = 700, 40  # of a smoke test
-WORDS = (2, 50)  # of a sentence; each is some three tokens
+#: Pieces, sentences, and the words of the shortest and the longest; each word is some three tokens.
+MANY, FEW = (8000, 400, (2, 50)), (700, 24, (2, 16))  # FEW for a smoke test
 NEVER = -1
 FITTED, TOGETHER = 200, 20  # sentences from which the end is learned, so many at a time
 NEAR, SLOWLY = 20, 15  # tokens from the wanted end within which it counts, and over which it is passed
@@ -29,16 +28,15 @@ def export_untrained(preset: str, directory: Path, formats: tuple[str, ...]) -> 
     from keras_transformer import Tokenizer
     from keras_transformer.text.corpus import Pair
 
-    vocabulary, sentence_count = (
-        (SMALLEST_VOCABULARY, FEW_SENTENCES) if preset == smallest.PRESET else (VOCABULARY, SENTENCES)
-    )
+    vocabulary, sentence_count, words_each = FEW if preset == smallest.PRESET else MANY
     rng = np.random.default_rng(0)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(rng.choice(letters, rng.integers(3, 9))) for _ in range(20_000)]
     pairs = [Pair(word, word) for word in words]
     tokenizer = Tokenizer.train(pairs, vocabulary, joint=False)  # the end of a source keeps its own vector
     model = smallest.untrained(preset, tokenizer)
-    counts = np.geomspace(*WORDS, sentence_count).round().astype(int)  # all lengths, for others to draw from
+    # all lengths, for others to draw from
+    counts = np.geomspace(*words_each, sentence_count).round().astype(int)
     rng.shuffle(counts)
     sentences = [SourceSentence(" ".join(rng.choice(words, count))) for count in counts]
     _let_it_end(model, tokenizer.encode_source([each.source for each in sentences[:FITTED]]))
