@@ -1,6 +1,7 @@
 """Checks that libraries are installed, with the remedy if one is missing."""
 
 from collections.abc import Iterable
+from functools import cache
 from importlib.util import find_spec
 
 from keras_transformer import __version__
@@ -37,7 +38,13 @@ def check_installed(libraries: Iterable[str], purpose: str, extra: str, otherwis
 
 def versions_of(libraries: Iterable[str]) -> dict[str, str]:
     """Return the versions of this package and of those libraries that are installed."""
+    found = _versions()
+    return {"keras_transformer": __version__, **{name: found[name] for name in libraries if name in found}}
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Return the versions of all that is installed; to read them takes a tenth of a second."""
     from importlib.metadata import distributions  # noqa: PLC0415 (it takes milliseconds)
 
-    found = {distribution.name.lower(): distribution.version for distribution in distributions()}
-    return {"keras_transformer": __version__, **{name: found[name] for name in libraries if name in found}}
+    return {distribution.name.lower(): distribution.version for distribution in distributions()}
