@@ -1,7 +1,7 @@
 """The Transformer beside the recurrent models before it: BLEU by the length of the sentence, and speed.
 
     python benchmarks/ancestors.py --json
-    python benchmarks/ancestors.py --multi30k DIR --picture docs/pictures/ancestors.svg
+    python benchmarks/ancestors.py --multi30k DIR --steps 3000 --picture docs/pictures/ancestors.svg
 
 Three models with about the same number of parameters, trained by `train` on the same pairs with the same
 recipe: a recurrent encoder and decoder (2014), the same with additive attention (2015), the Transformer. A

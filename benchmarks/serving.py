@@ -264,7 +264,7 @@ class Bench:
         seconds, rows = self._effort.seconds, UNDER_WAY * side.rows
         beam = beam or self._beam
         found = self._callers.do("full", side.port, under_way=rows, seconds=seconds, beam=beam)
-        return Load(max(found["rate"], 1 / seconds), found["count"])  # as if one answer came in time
+        return Load(max(found["rate"], 1 / seconds), max(found["count"], 1))  # as if one answer came in time
 
     def _arrivals(self, side: Side, rate: float, seed: int, timeout: float | None = None) -> Any:
         seconds = self._effort.seconds

@@ -14,7 +14,6 @@ import hypothesis
 import pytest
 
 from tests.support.browser import NAMES, SECONDS, violations
-from tests.support.iterators import end_at_once
 from tests.support.needed import program
 from tests.support.slow import is_slow
 
@@ -54,7 +53,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_setup() -> None:
     """Let every test draw the same numbers each time: Keras seeds weights and dropout from this module."""
     random.seed(0)
-    end_at_once()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -20,7 +20,7 @@ class Derived:
     """Cache of objects made from a model's variables, which is emptied when the model has other variables.
 
     The objects themselves handle new values of a variable; `enable_lora` and `quantize` replace variables.
-    Of more than MAX_DERIVED objects, the ones used last are kept.
+    At most MAX_DERIVED objects are kept: those used last.
     """
 
     def __init__(self, model: "EncoderDecoder") -> None:
@@ -29,16 +29,18 @@ class Derived:
         self._made: dict[Any, Any] = {}
 
     def get(self, make: Callable[..., Made], *arguments: Hashable) -> Made:
-        """Return make(model, *arguments), which is called once while it is kept."""
+        """Return make(model, *arguments), from the cache if it is there."""
         weights = self._model.weights
         if [*map(id, weights)] != [*map(id, self._weights)]:
             self._made.clear()
             self._weights = weights
         key = (make, *arguments)
-        made = self._made.pop(key) if key in self._made else make(self._model, *arguments)
+        made = self._made.pop(key, None)  # without a check before it: other threads may ask, too
+        if made is None:
+            made = make(self._model, *arguments)
         self._made[key] = made  # the last one is the one used last
         if len(self._made) > MAX_DERIVED:
-            del self._made[next(iter(self._made))]
+            self._made.pop(next(iter(self._made)), None)
         return made
 
     def drop(self, make: Callable[..., Any], *arguments: Hashable) -> None:

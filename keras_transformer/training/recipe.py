@@ -169,8 +169,8 @@ class Recipe(Settings):
         chosen = {**general, **remaining_defaults(defaults or {}, overrides), **implied, **overrides}
         if network is not None and chosen["max_tokens"] > network.max_length:
             raise ValueError(
-                f"max_tokens must be at most {network.max_length}, the positions of the network that the run "
-                f"starts from; got {chosen['max_tokens']}"
+                f"max_tokens must be at most {network.max_length}, the number of positions of the model to "
+                f"start from; got {chosen['max_tokens']}"
             )
         steps = chosen["steps"]
         warmup, validations = (4, 16) if network is None else (10, 8)
@@ -295,9 +295,9 @@ PHRASEBOOK: dict[str, Any] = {
     "vocabulary_size": 3400,
     "dropout": 0.0,
     "batch_tokens": 2048,
-    "steps": 640,
-    "warmup_steps": 160,
-    "validate_every": 160,
+    "steps": 600,
+    "warmup_steps": 150,
+    "validate_every": 200,
     "ema_decay": 0.99,
     "both_ways": 0.0,
     **dict.fromkeys(KINDS, 0.0),

@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.iterators import end_at_once
 from tests.support.paths import ROOT
 
 # nothing of ours: whether it registers its layers is tested
@@ -278,7 +277,6 @@ def _import_all() -> None:
     gc.disable()
     for module in IMPORTED:
         import_module(module)
-    end_at_once()
     gc.freeze()
     gc.enable()
     if len(list(Path("/proc/self/task").iterdir())) > 1:

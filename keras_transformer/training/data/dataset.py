@@ -55,10 +55,10 @@ def dataset(
 
 
 def without_autotuning(dataset: Any) -> Any:
-    """Turn off the thread that tunes the parallel operations of a dataset, in which there are none.
+    """Return the dataset without tf.data's autotuning thread; it has no parallel operations to tune.
 
-    TensorFlow 2.21 waits for the next turn of that thread when an iterator ends: as long as the training took
-    up to then, at most a minute.
+    On a single processor core, TensorFlow 2.21 waits for that thread when an iterator ends: up to as long as
+    the iterator lived, at most a minute.
     """
     options = tf.data.Options()
     options.autotune.enabled = False

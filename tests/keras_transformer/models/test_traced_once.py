@@ -1,4 +1,7 @@
-"""TensorFlow traces the training step of a model once, although the weights and Adam's variables are new."""
+"""TensorFlow traces the training step of a model once, although the weights and Adam's variables are new.
+
+A subclass, and a callback that unfreezes layers, work as with any other Keras model.
+"""
 
 from typing import Any
 
@@ -35,5 +38,39 @@ def test_a_step_is_traced_once_and_what_is_frozen_before_it_has_no_variables_in_
     monkeypatch.setattr(model, "train_step", lambda batch: (traced.append(batch), step(batch))[1])
     model.fit(inputs, IDS, verbose=0)
     assert len(traced) == 1
+    step_and_rate = 2
+    assert len(model.optimizer.variables) == step_and_rate + 2 * len(model.trainable_variables)
+
+
+class Larger(TranslationModel):
+    """A subclass with a layer that no `build` knows, and the signature that Keras documents."""
+
+    def build(self, input_shape: Any) -> None:
+        self.more = keras.layers.Dense(12)
+        super().build(input_shape)
+
+    def call(self, inputs: Any, **options: Any) -> Any:
+        return self.more(super().call(inputs, **options))
+
+
+def test_a_subclass_with_layers_of_its_own_is_trained() -> None:
+    model = Larger(Network(1, 1, 8, 8, 2), 12)
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.fit({"source": IDS, "target": IDS}, IDS, verbose=0)
+    before = model.more.get_weights()[0]
+    model.fit({"source": IDS, "target": IDS}, IDS, verbose=0)
+    assert (model.more.get_weights()[0] != before).any()
+
+
+def test_a_callback_unfreezes_layers_before_the_first_step() -> None:
+    model = translation_model()
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.decoder.trainable = False
+
+    def unfreeze(_: Any) -> None:
+        model.decoder.trainable = True
+
+    begin = keras.callbacks.LambdaCallback(on_train_begin=unfreeze)
+    model.fit({"source": IDS, "target": IDS}, IDS, verbose=0, callbacks=[begin])
     step_and_rate = 2
     assert len(model.optimizer.variables) == step_and_rate + 2 * len(model.trainable_variables)
