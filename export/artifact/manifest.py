@@ -1,6 +1,6 @@
-"""Reading of a version directory, with checks of everything before anything is loaded.
+"""Reading of a version directory. Every file is checked before a model is loaded.
 
-The module needs no framework, so a server on ONNX Runtime can use it.
+The module needs neither Keras nor TensorFlow, so a server on ONNX Runtime can use it.
 """
 
 import json
@@ -31,16 +31,16 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 FORMAT = 1
 MAX_SHOWN = 20  # problems
-MAX_MANIFEST_BYTES = 2**20  # that of a SavedModel with many files has 20,000
-MAX_LANGUAGE = 100  # characters; by RFC 5646 every tag fits into 35
+MAX_MANIFEST_BYTES = 2**20  # the manifest of a SavedModel with many files has 20,000 bytes
+MAX_LANGUAGE = 100  # characters; RFC 5646 asks for room for 35
 
 
 class VersionError(ValueError):
-    """Error of a directory that is not a version as it was exported, with every problem and its remedy."""
+    """Error of a directory that is not an unchanged exported version, with every problem and its remedy."""
 
     def __init__(self, directory: Path, problems: list[str]) -> None:
         self.problems = problems
-        self.first = problems[:MAX_SHOWN]  # and the number of the others
+        self.first = problems[:MAX_SHOWN]  # if there are more, the last item says how many
         if len(problems) > MAX_SHOWN:
             self.first.append(f"and {len(problems) - MAX_SHOWN:,} problems more")
         lines = "".join(f"\n  {problem}" for problem in self.first)
@@ -73,7 +73,7 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """Special ids: the decoder begins with start; sources and answers end with end."""
+    """Special ids. The decoder begins with `start`; sources and answers end with `end`."""
 
     padding: int
     start: int
@@ -82,7 +82,7 @@ class SpecialIds:
 
 @dataclass(frozen=True)
 class LengthLimits:
-    """Limits of lengths: answers to n source tokens have at most answer_factor * n + answer_extra tokens."""
+    """Limits of lengths. An answer to n source tokens has at most answer_factor * n + answer_extra tokens."""
 
     source_tokens: int
     target_tokens: int
@@ -102,7 +102,7 @@ class LengthLimits:
 
 @dataclass(frozen=True)
 class LearnedLengths:
-    """Lengths of the corpus in tokens (text.sentences.Lengths), which decide how a line is divided."""
+    """Lengths of the corpus' lines in tokens (text.sentences.Lengths). They decide how a text is divided."""
 
     whole: int
     longest: int
@@ -123,9 +123,9 @@ class Manifest:
         limits: Limits of lengths.
         lengths: Lengths of the corpus.
         formats: Precisions of each format.
-        versions: Versions of the tools that wrote it.
+        versions: Versions of the tools that wrote the directory.
         quality: Quality card.
-        files: Checksums of all files but the manifest.
+        files: Checksums of all files except the manifest.
     """
 
     format: int
@@ -153,7 +153,7 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the manifest, which has the checksums of all files and so identifies a version."""
+        """SHA-256 of the manifest. It identifies a version, because the manifest has all checksums."""
         return sha256(self.content()).hexdigest()
 
     def content(self) -> bytes:
@@ -206,13 +206,13 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Version:
-    """Version directory whose files are all unchanged.
+    """Version directory whose files have all been checked and are unchanged.
 
     Attributes:
         directory: The directory.
         manifest: Content of its manifest.json.
         tokenizer: Its tokenizer.
-        golden: Its golden sentences, with the tokens that every runtime must give.
+        golden: Its golden sentences, with the tokens that every runtime must return for them.
     """
 
     directory: Path
@@ -242,15 +242,15 @@ def open_version(directory: Path) -> Version:
 
 
 def looks_exported(path: Path) -> bool:
-    """Return whether a directory is a version, or a damaged one."""
+    """Return whether a directory is an exported version, undamaged or damaged."""
     return any((path / name).exists() for name in (MANIFEST, GOLDEN, ONNX, CTRANSLATE2, "saved_model.pb"))
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """Read and check the manifest of a version directory, and none of its other files.
+    """Read and check the manifest of a version directory, but none of its other files.
 
     Raises:
-        VersionError: with every problem.
+        VersionError: With every problem.
     """
     try:
         content = read_regular(directory / MANIFEST, MAX_MANIFEST_BYTES)
@@ -281,7 +281,10 @@ def _no_manifest(directory: Path) -> str:
 
 
 def _of_another_format(values: Any) -> str | None:
-    """Return the problem of another format, which is reported alone: other keys may have another meaning."""
+    """Return the problem of a manifest in another format, or None.
+
+    No other problem is reported with it: in another format, a key may have another meaning.
+    """
     written = values.get("format") if isinstance(values, Mapping) else None
     if type(written) is not int or written == FORMAT:
         return None
@@ -294,7 +297,7 @@ def _of_another_format(values: Any) -> str | None:
 
 
 def facts_of(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return the fields of a manifest that describe a tokenizer, by their names."""
+    """Return the fields of a manifest that describe a tokenizer, as a dictionary by field name."""
     return {
         "languages": Languages(tokenizer.source_lang, tokenizer.target_lang),
         "vocabulary": Vocabulary(tokenizer.source_size, tokenizer.target_size, tokenizer.joint),

@@ -1,4 +1,4 @@
-"""Reading and writing of lines in UTF-8, whatever the locale; an input file may be gzipped."""
+"""Reading and writing of lines in UTF-8, with any locale. The input may be compressed with gzip."""
 
 import io
 import os
@@ -27,9 +27,9 @@ from keras_transformer.text.visible import single_line, visible
 
 
 class LineReader:
-    """Reader of the lines of a file, a pipe or a terminal as they arrive, without their ends.
+    """Reader of the lines of a file, a pipe or a terminal as they arrive, without their line ends.
 
-    It keeps in memory only the lines that were taken last, and an unfinished one.
+    It keeps in memory only the lines that the last `take` read, and the beginning of an unfinished line.
     """
 
     def __init__(self, file: int, path: Path) -> None:
@@ -37,13 +37,13 @@ class LineReader:
         self.read = 0  # bytes, decompressed
         self._path = path
         self._file = file
-        # the buffer has room for the magic bytes of gzip only: poll does not see buffered bytes
+        # the buffer is only as large as the magic bytes of gzip: poll does not see buffered bytes
         self._raw = io.BufferedReader(io.FileIO(file, closefd=False), len(GZIP_MAGIC))
         self._stream: Stream | None = None
         self._poll = select.poll()
         self._poll.register(file, select.POLLIN)
         self._taken = 0  # lines
-        self._offset = 0  # bytes of these
+        self._offset = 0  # bytes of the lines taken
         self._whole: list[bytes] = []
         self._begun = bytearray()
         self._ended = False
@@ -78,18 +78,19 @@ class LineReader:
 
     @property
     def position(self) -> int:
-        """Number of these bytes that have been read."""
+        """Number of bytes read so far: of the file if it has a `size`, otherwise after decompression."""
         return os.lseek(self._file, 0, os.SEEK_CUR) if self.size else self.read
 
     def waiting(self) -> bool:
-        """Return whether neither a line nor the end has arrived yet."""
+        """Return whether there is nothing to read yet: no line, no further bytes, and not the end."""
         return not (self._whole or self._ended or self._poll.poll(0))
 
     def take(self, max_bytes: int) -> list[str]:
-        """Return the lines that have arrived, about `max_bytes` bytes at most; none at the end.
+        """Return the lines that have arrived, about `max_bytes` bytes at most; an empty list at the end.
 
-        It waits only if there are none, so that a program that waits for each answer gets it. A line that
-        cannot be read raises CommandError after the lines before it have been taken.
+        It waits only while no line has arrived: a program that waits for each answer before it sends the next
+        line gets its answer. If a line cannot be read, the lines before it are returned first; then
+        CommandError is raised.
         """
         begin = self.read
         while not self._ended and (not self._whole or (self.read - begin < max_bytes and self._poll.poll(0))):
@@ -112,7 +113,7 @@ class LineReader:
     def _read(self, max_bytes: int) -> None:
         try:
             with reading(self._path):
-                if self._stream is None:  # no look ahead on a terminal, which would need a second Ctrl-D
+                if self._stream is None:  # gzip is not looked for on a terminal: it would need two Ctrl-D
                     self._stream = self._raw if self.from_terminal else decompressed(self._raw, self._path)
                 data = self._stream.read1(max_bytes)
         except CorpusError as error:
@@ -137,7 +138,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Write lines to standard output. A Ctrl-C takes effect between two of them."""
+    """Write lines to standard output. A Ctrl-C takes effect after a whole line."""
     for line in lines:
         with interrupt_held_back():
             write_line(line)
@@ -151,7 +152,7 @@ def write_line(line: str) -> None:
     sys.stdout.flush()
     line = single_line(line)
     rest = memoryview((visible(line) if sys.stdout.isatty() else line).encode() + b"\n")
-    while rest:  # without a buffer, as under PYTHONUNBUFFERED, a signal can shorten a write
+    while rest:  # if stdout has no buffer, as with PYTHONUNBUFFERED, a signal can shorten a write
         rest = rest[sys.stdout.buffer.write(rest) :]
     sys.stdout.buffer.flush()
 

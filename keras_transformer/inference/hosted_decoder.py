@@ -1,4 +1,4 @@
-"""Decoding of many sources at once: the next source takes the row of one that has ended."""
+"""Decoding of many sources at once: when a source has ended, the next one takes its row."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +13,8 @@ from keras_transformer.inference.partition import run_partitioned
 from keras_transformer.inference.request import End, Request
 from keras_transformer.text.lengths import ANSWER_LIMIT, AnswerLimit
 
-SLOTS = 64  # rows of a worker; more are no faster
-ENCODED_TOKENS = 384  # source tokens encoded at once; the results of more do not fit the processor's cache
+SLOTS = 64  # rows of a worker; more rows are no faster
+ENCODED_TOKENS = 384  # source tokens encoded at once; the results of more do not fit in the processor's cache
 
 Rows = Sequence[Sequence[int]]
 Sizes = tuple[int, int, int]  # slots, longest source, longest answer
@@ -25,7 +25,7 @@ MakeBackend = Callable[[int, int, int], Backend]
 class Decoder:
     """Decoder of rows of source ids. The answers to a row do not depend on the other rows.
 
-    A worker keeps its backend for later calls that need no larger one.
+    A later call uses the backend of an earlier one again, if it is large enough.
 
     Args:
         make_backend: Creates the backend of a worker for the sizes that it needs.
@@ -33,11 +33,11 @@ class Decoder:
         max_length: Largest number of tokens of an answer.
         workers: Number of threads that decode at the same time, each with its own backend.
         slots: Number of rows that a worker decodes together.
-        limit: Largest number of tokens of the answer to a source; max_length applies as well.
-        longest: Largest number of tokens that the model allows for any answer, if max_length is a smaller one
-            of the caller.
-        scores: Whether greedy answers have log-probabilities and scores, which cost time in each step; those
-            of a beam always have.
+        limit: Largest number of tokens of an answer, given the length of its source; max_length applies too.
+        longest: Largest number of tokens that the model allows for any answer. Give it if max_length is
+            smaller; the default is max_length.
+        scores: Whether greedy answers have log-probabilities and scores, which cost time in each step. The
+            answers of a beam always have them.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class Decoder:
         """Return the answers to each row of source ids, best first.
 
         Args:
-            rows: Source ids, each with its end id. A row with nothing else has no answer.
+            rows: Source ids of each row, with the end id. A row with only the end id has no answer.
             beam: Width of the search; 1 is greedy decoding.
-            length_penalty: Exponent of the length by which scores are divided.
+            length_penalty: Scores are divided by the length to the power of this number.
             prefixes: For each row, the ids with which its answer begins.
-            loop_guard: Whether loops are cut, marked, and put behind the other answers.
+            loop_guard: Whether loops are cut and marked, and returned after the other answers.
 
         Raises:
             DecodingError: If the backend could not decode a row.
@@ -128,7 +128,7 @@ class Decoder:
 
 
 def _encoded(backend: Backend, requests: list[Request]) -> Iterator[tuple[Request, Encoded]]:
-    """Yield each request with its encoding. Sources of one length are encoded together."""
+    """Yield each request with its encoding. Sources of the same length are encoded together."""
     begin = 0
     while begin < len(requests):
         length = len(requests[begin].source)

@@ -13,13 +13,13 @@ from keras_transformer.text.padding import padded
 from keras_transformer.training.data.dataset import shifted
 from keras_transformer.training.loss import smoothed_cross_entropy
 
-TOKENS = 4096  # of a batch on its longer side, with padding: 125 MiB of logits for 8,000 pieces
+TOKENS = 4096  # of a batch, with padding, on its longer side; with 8,000 pieces, its logits take 125 MiB
 
 
 class Validation:
     """Validation of a model on held-out pairs, which are tokenized once.
 
-    The loss has no label smoothing: its exponential is the perplexity.
+    The loss is computed without label smoothing, so its exponential is the perplexity.
 
     Args:
         model: Model with a tokenizer.
@@ -44,10 +44,13 @@ class Validation:
         self._counts = tf.function(self._count, input_signature=[_IDS, _IDS, _IDS], autograph=False)
 
     def scores(self) -> dict[str, float]:
-        """Return loss and accuracy per token, given the correct tokens before it, and BLEU."""
+        """Return the loss and the accuracy per token, and the BLEU of the translations.
+
+        For loss and accuracy, each token is predicted from the correct tokens before it.
+        """
         counts = np.array([self._counts(*batch) for batch in self._batches()])
         loss, right, tokens = counts.sum(axis=0, dtype=np.float64).tolist()
-        # weights without a finite loss cannot translate either
+        # if the loss is not finite, the model cannot translate either
         found = self._bleu() if np.isfinite(loss) else float("nan")
         return {"loss": loss / tokens, "accuracy": right / tokens, "bleu": found}
 

@@ -1,6 +1,6 @@
-"""Backend on ONNX Runtime for recurrent models, whose rows keep a state instead of a growing cache.
+"""Backend on ONNX Runtime for recurrent models: each row keeps a state instead of a growing cache.
 
-B rows, S longest source.
+B rows, S largest number of tokens of a source.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from keras_transformer.inference.backends.candidate_graph import likeliest
 class RecurrentBackend:
     """Backend on the encoder and decoder graphs of `keras_transformer.graphs.recurrent`.
 
-    Attention reads rows that are padded to the longest source, so the last bits of a score may differ between
-    batches.
+    Attention reads sources that are padded to `longest_source`, so the last bits of a score may differ
+    between batches.
 
     Args:
         encoder: Session of the encoder.
@@ -25,9 +25,9 @@ class RecurrentBackend:
         scores: Session of the graph of log-probabilities.
         candidates: Session of the graph of candidates.
         start_id: Id of the token before every answer.
-        slots: Maximum of B.
+        slots: Largest number of rows.
         longest_source: Largest number of tokens of a source.
-        longest_answer: Largest number of tokens of an answer, which a state does not limit.
+        longest_answer: Ignored: a state has the same size for an answer of any length.
     """
 
     has_candidates = True
@@ -50,7 +50,7 @@ class RecurrentBackend:
         self._scores, self._candidates = scores, candidates
         self._names = [value.name for value in encoder.get_outputs()]
         _, *read = encoder.get_outputs()
-        # what every step reads: (B, S, size), or (B, 1, size) where it does not grow with the source
+        # inputs that every step reads: (B, S, size), or (B, 1, size) if they do not grow with the source
         self._read = [
             np.zeros((slots, longest_source if value.shape[2] == "source" else 1, value.shape[3]), np.float32)
             for value in read
@@ -63,12 +63,12 @@ class RecurrentBackend:
         self._log_probs: Floats = self._logits[:0]  # of the last call of log_probs
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
-        """Encode sources of one length."""
+        """Encode sources that all have the same length."""
         encoded: Encoded = self._encoder.run(None, {"source": np.array(sources, np.int32)})
         return encoded
 
     def admit(self, encoded: Encoded, copies: int = 1) -> None:
-        """Copy encoded sentences into the next free slots, `copies` times each."""
+        """Copy each encoded sentence into the next `copies` free slots."""
         state, *read = (np.repeat(part[0], copies, axis=0) for part in encoded)
         new = slice(self.rows, self.rows + len(state))
         for buffer, part in zip(self._read, read, strict=True):
@@ -98,12 +98,12 @@ class RecurrentBackend:
         return likeliest(self._candidates, self._log_probs, count)
 
     def follow(self, rows: Ids, parents: Ids, tokens: Ids) -> None:
-        """Give rows the states of their parents, and set the last tokens."""
+        """Copy to each row the state of its parent row in the beam, and set its last token."""
         self._state[rows] = self._state[parents]
         self._token[rows, 0] = tokens
 
     def retire(self, row: int) -> None:
-        """Free a row; the last row moves to its slot."""
+        """Free a row. The last row moves to the freed slot."""
         self.rows -= 1
         for buffer in (*self._read, self._state, self._token):
             buffer[row] = buffer[self.rows]

@@ -45,7 +45,7 @@ RELATIONS = (("près de", "near"), ("à côté de", "next to"), ("en face de", "
 
 
 def the(noun: Noun) -> Subject:
-    """Return a place as the subject of a clause."""
+    """Return a noun with its definite article, as the subject of a clause: la gare, the station."""
     return Subject(french.definite(noun), f"the {noun.english}", 2, noun.feminine)
 
 
@@ -184,7 +184,10 @@ COME, HAVE = verb("venir", "come"), verb("avoir", "have")
 
 
 def country_of_origin(name: str) -> str:
-    """Return a country after de: la France -> de France, le Canada -> de le Canada, which contracts later."""
+    """Return "from" a country in French: la France -> de France, le Canada -> de le Canada.
+
+    `french.write` contracts and elides later: du Canada, d'Italie.
+    """
     article, _, bare = name.replace("l'", "la ").partition(" ")
     return f"de {bare}" if article == "la" else f"de {article} {bare}"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 VOWELS = "aeiouyàâéèêëîïôûœh"
-# 'huit', 'onze', 'oui' and 'haut' begin like vowels and yet keep the word before them whole.
+# No elision before 'huit', 'onze', 'oui' and 'haut', although their first letters are in VOWELS.
 _BEFORE_VOWEL = rf"(?=[{VOWELS}{VOWELS.upper()}])(?!huit|onze|oui|haut)"
 _ELISION = re.compile(
     rf"(?<![-\w])((?:[jnmtsldc]|qu|parce qu)(?=e )|l(?=a ))[ea] {_BEFORE_VOWEL}", re.IGNORECASE
@@ -16,7 +16,7 @@ _CONTRACTED = {"de le": "du", "de les": "des", "à le": "au", "à les": "aux"}
 
 
 class Tense(Enum):
-    """Tense of a clause; NOW and HABIT are one French tense and two English ones."""
+    """Tense of a clause. NOW and HABIT are the same tense in French, but two tenses in English."""
 
     NOW = "now"
     HABIT = "habit"
@@ -35,12 +35,12 @@ class Polarity(Enum):
     NEVER = "jamais"
     NO_LONGER = "plus"
     NOTHING = "rien"
-    NOBODY = ""  # 'personne' follows the whole verb and is written there
+    NOBODY = ""  # 'personne' stands after the participle, so a frame puts it into the tail
 
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """Noun in both languages; plurals follow from the rules unless they are given."""
+    """Noun in both languages. A plural that is not given is formed by the rules."""
 
     french: str
     english: str
@@ -51,18 +51,18 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Adjective:
-    """Adjective in both languages; `before` puts it before a French noun."""
+    """Adjective in both languages; `before` says that it stands before the noun in French."""
 
     masculine: str
     feminine: str
     english: str
     before: bool = False
-    vowel: str = ""  # bel, nouvel, vieil
+    vowel: str = ""  # masculine form before a vowel: bel, nouvel, vieil
 
 
 @dataclass(frozen=True, slots=True)
 class FrenchVerb:
-    """Stems and forms from which every tense in use is derived."""
+    """Stems and forms of a verb, from which all forms of every Tense are derived."""
 
     infinitive: str
     present: tuple[str, ...]
@@ -75,7 +75,12 @@ class FrenchVerb:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Subject of a clause; `marked` only shows agreement, `both` is False if English is the same for two."""
+    """Subject of a clause.
+
+    With `both` False, its sentences are used only from French to English: the English subject has several
+    French ones, as "you" has "tu" and "vous". A `marked` subject is only for clauses in which a French form
+    shows its gender or number.
+    """
 
     french: str
     english: str
@@ -87,7 +92,7 @@ class Subject:
 
 
 def starts_with_vowel(word: str) -> bool:
-    """Return whether the word before this one elides."""
+    """Return whether the word before this one is elided, as "la" is in "l'école"."""
     return re.match(_BEFORE_VOWEL, word, re.IGNORECASE) is not None
 
 
@@ -136,7 +141,7 @@ def agree(adjective: Adjective, is_feminine: bool, is_plural: bool) -> str:
 
 
 def agree_participle(participle: str, is_feminine: bool, is_plural: bool) -> str:
-    """Return the agreeing participle: allé -> allée, allés, allées; pris -> pris in the masculine plural."""
+    """Return the participle that agrees: allé -> allée, allés, allées; masculine plural of pris -> pris."""
     form = participle + "e" * is_feminine
     return plural(form) if is_plural else form
 
@@ -208,7 +213,7 @@ def infinitive(verb: FrenchVerb, person: int, clitic: str = "") -> str:
 
 def _verb_group(subject: Subject, verb: FrenchVerb, tense: Tense, clitic: str,
                 placed: tuple[bool, bool]) -> tuple[str, str, str]:  # fmt: skip
-    """Pronoun before the finite verb, the finite verb, and what comes after a negation."""
+    """Return the pronoun before the finite verb, the finite verb, and the words after "pas"."""
     person = subject.person
     pronoun = _REFLEXIVE[person] if verb.reflexive else clitic
     match tense:
@@ -236,7 +241,7 @@ def clause(subject: Subject, verb: FrenchVerb, tense: Tense, tail: str = "",
            clitic: str = "", placed: tuple[bool, bool] = (False, False)) -> str:  # fmt: skip
     """Join subject, ne, pronoun, verb, pas and the rest.
 
-    `placed` is gender and number of an object before avoir.
+    `placed` says whether an object before "avoir" is feminine and plural: the participle agrees with it.
     """
     pronoun, finite, rest = _verb_group(subject, verb, tense, clitic, placed)
     ne = "" if polarity is Polarity.YES else "ne"
@@ -246,7 +251,7 @@ def clause(subject: Subject, verb: FrenchVerb, tense: Tense, tail: str = "",
 def inverted(subject: Subject, verb: FrenchVerb, tense: Tense, tail: str = "",
              polarity: Polarity = Polarity.YES,
              clitic: str = "", placed: tuple[bool, bool] = (False, False)) -> str:  # fmt: skip
-    """Return the verb before a pronoun subject: aimez-vous, a-t-il mangé; `placed` as in `clause`."""
+    """Return the verb before a pronoun subject: aimez-vous, a-t-il mangé. `placed` is as in `clause`."""
     pronoun, finite, rest = _verb_group(subject, verb, tense, clitic, placed)
     link = "-t-" if subject.person == 2 and finite[-1] in "aec" else "-"
     ne = "" if polarity is Polarity.YES else "ne"
