@@ -232,3 +232,10 @@ def test_the_programs_of_every_page_are_run() -> None:
     tests = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
     pages = [page for page in PAGES if "\n```python\n" in page.read_text("utf-8")]
     assert [page for page in pages if f'{page.name}"' not in tests] == []
+
+
+@pytest.mark.parametrize("page", [page for page in PROGRAMS if page != "README.md"])
+def test_no_program_of_a_page_is_left_out(page: str) -> None:
+    programs = [block for kind, block in FENCED.findall((ROOT / page).read_text("utf-8")) if kind == "python"]
+    assert programs
+    assert [program for program in programs if program.strip() not in SHOWN[page]] == []
