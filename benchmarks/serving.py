@@ -40,6 +40,7 @@ from served.processes import Callers, Side
 CONTINUOUS, STATIC, CTRANSLATE2 = "continuous", "static", "ctranslate2_int8"
 PACKAGES = {CONTINUOUS: "onnxruntime", STATIC: "onnxruntime", CTRANSLATE2: "ctranslate2"}
 BATCHES = (16, 32, 64)  # of CTranslate2, in sentences
+ROWS = 32  # of ours
 ROWS_OF_BEAMS = (32, 64, 128)  # of ours, where a sentence has as many rows as its beam is wide
 LOADS, OVERLOADS = (0.5, 0.75, 1.0, 1.4, 2.0), (1, 2, 5, 10)
 OBJECTIVE = 20  # times what one text takes
@@ -73,10 +74,12 @@ def main() -> None:
         "--preset", choices=("tiny", "small", "base"), default="small", help="of the untrained model (small)"
     )
     parser.add_argument("--precision", choices=("int8", "float32"), default="int8", help="of our engine")
-    parser.add_argument("--rows", type=int, default=32, help="rows of ours; not for --beam (32)")
+    parser.add_argument("--rows", type=int, help="rows of ours (32); --beam tries several")
     parser.add_argument("--queue", type=int, default=1024, help="requests that may wait (1024)")
     parser.add_argument("--beam", type=int, default=1, metavar="N", help="measure beams of this width (1)")
     options = parser.parse_args()
+    if options.beam > 1 and options.rows:
+        parser.error(f"--beam tries {ROWS_OF_BEAMS} rows and keeps the best: leave out --rows")
     names = measure.installed(PACKAGES, options)
     if options.smoke:
         options.preset = smallest.PRESET
@@ -90,7 +93,7 @@ def main() -> None:
         callers = stack.enter_context(closing(Callers(directory)))
         effort = SMOKE if options.smoke else QUICK if options.quick else WHOLE
         kinds = () if options.beam > 1 else (CONTINUOUS, STATIC)
-        bench = Bench(callers, effort, [side(name, options.rows) for name in kinds], options.beam)
+        bench = Bench(callers, effort, [side(name, options.rows or ROWS) for name in kinds], options.beam)
         if CTRANSLATE2 in names:
             bench.choose([side(CTRANSLATE2, rows) for rows in BATCHES])
         if options.beam > 1:

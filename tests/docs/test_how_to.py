@@ -1,5 +1,6 @@
 """The programs and commands of the how-to pages run as they are shown."""
 
+import gzip
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import yaml
 
 from export.formats.writers.saved_model import write_saved_model
 from keras_transformer import Tokenizer, TranslationModel
+from keras_transformer.cli import main
 from keras_transformer.models.network import Network
 from keras_transformer.phrasebook import phrasebook
 from serving import Client, TranslationError
@@ -175,3 +177,20 @@ def test_other_runtimes_open_a_version_as_their_page_does(
     saved_model, beam, ctranslate2 = capsys.readouterr().out.splitlines()
     assert saved_model.startswith(f"{ctranslate2} [-")
     assert beam.count("', '") == 4
+
+
+def test_a_corpus_is_translated_by_the_commands_of_its_page(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build" / "demo").mkdir(parents=True)
+    (tmp_path / "build" / "demo" / "models").symlink_to(exported.parents[1])
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.fr.gz").write_bytes(gzip.compress(b"Merci.\n" * 3))
+    (tmp_path / "in" / "a.jsonl").write_text('{"text": "Merci."}\n', "utf-8")
+    text, columns, _ = blocks("translate-a-corpus.md", "sh")
+    for command in (text, columns):
+        assert main(shlex.split(command)[1:]) == 0
+    (answer,) = set((tmp_path / "out" / "a.fr").read_text("utf-8").splitlines())
+    (line,) = (tmp_path / "scored" / "a.jsonl").read_text("utf-8").splitlines()
+    assert {**json.loads(line), "score": None} == {"text": "Merci.", "translation": answer, "score": None}

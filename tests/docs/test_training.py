@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from keras_transformer.models.network import Network
-from keras_transformer.training.recipe import Recipe
 from tests.support import fork_server
 from tests.support.small_training import small_tiny
 
@@ -42,12 +40,3 @@ def test_every_option_that_is_named_is_one_of_the_command() -> None:
     configure(parser)
     options = {option for action in parser._actions for option in action.option_strings}
     assert set(re.findall(r"`(--[a-z-]+)", TEXT)) - {"--json"} <= options
-
-
-def test_a_model_of_few_positions_is_fine_tuned_on_sentences_cut_there() -> None:
-    few = Network(1, 1, 16, 24, 2, max_length=64)
-    assert Recipe.for_corpus(1000, network=few).max_tokens == 64
-    assert Recipe.for_corpus(1000, network=few, max_tokens=40).max_tokens == 40
-    assert Recipe.for_corpus(1000, network=Network(1, 1, 16, 24, 2)).max_tokens == 128
-    with pytest.raises(ValueError, match=r"max_tokens must be at most 64, .* got 100"):
-        Recipe.for_corpus(1000, network=few, max_tokens=100)

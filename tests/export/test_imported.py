@@ -8,8 +8,7 @@ from export.artifact.manifest import open_version
 from export.exporter import ExportError
 from tests.support.versions.imported import exported, texts
 
-#: Each with swish as activation; the kind "swish" has nothing that "languages" has not.
-KINDS = ["untied", "two_vocabularies", "languages", "short_answers"]
+KINDS = ["swish", "untied", "two_vocabularies", "languages", "short_answers"]
 FORMATS = ("saved_model", "onnx", "ctranslate2")
 
 

@@ -135,7 +135,10 @@ def test_a_few_percent_of_the_sentences_are_as_people_type_unless_that_is_turned
     some = Recipe.for_corpus(1000, title_case=0.0, lower_case=0.1)
     assert list(some.typing().values()) == [0.02, 0.0, 0.1, 0.02, 0.02]
     book = Recipe.for_corpus(72_620, PHRASEBOOK).typing()  # whose few steps leave no room for more
-    assert {kind for kind, share in book.items() if share} == {"lower_case", "no_punctuation"}
+    assert {kind: share for kind, share in book.items() if share} == {
+        "lower_case": 0.12,
+        "no_punctuation": 0.02,
+    }
     # a recipe of an earlier version says nothing of it, and goes on as it began
     assert set(Recipe.from_run({"steps": 10, "warmup_steps": 1}).typing().values()) == {0.0}
 
@@ -223,3 +226,12 @@ def test_what_the_user_set_replaces_the_defaults_that_belong_to_it() -> None:
     set_by_user = {"steps": 50, "average_checkpoints": 5, "dropout": 0.2}
     replaced = {"steps", "warmup_steps", "validate_every", "ema_decay", "dropout"}
     assert remaining_defaults(PHRASEBOOK, set_by_user).keys() == PHRASEBOOK.keys() - replaced
+
+
+def test_a_model_of_few_positions_is_fine_tuned_on_sentences_cut_there() -> None:
+    few = Network(1, 1, 16, 24, 2, max_length=64)
+    assert Recipe.for_corpus(1000, network=few).max_tokens == 64
+    assert Recipe.for_corpus(1000, network=few, max_tokens=40).max_tokens == 40
+    assert Recipe.for_corpus(1000, network=Network(1, 1, 16, 24, 2)).max_tokens == 128
+    with pytest.raises(ValueError, match=r"max_tokens must be at most 64, .* got 100"):
+        Recipe.for_corpus(1000, network=few, max_tokens=100)
