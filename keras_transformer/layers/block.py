@@ -16,6 +16,7 @@ from keras_transformer.layers.arguments import (
 )
 from keras_transformer.layers.attention.masks import masked_spec
 from keras_transformer.layers.attention.self_attention import MultiHeadSelfAttention
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward.gated import GatedFeedForward
 from keras_transformer.layers.feed_forward.plain import FeedForward
 from keras_transformer.layers.normalization import NORMALIZATIONS, Normalization
@@ -111,7 +112,7 @@ class TransformerBlock(TransformerSettings):
             dtype=self.dtype_policy,
         )
         self.feed_forward_norm = self._norm("feed_forward_norm")
-        self.residual_dropout = keras.layers.Dropout(
+        self.residual_dropout = Dropout(
             self.dropout, seed=residual_seed, name="residual_dropout", dtype=self.dtype_policy
         )
 

@@ -13,6 +13,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.attention.additive import AdditiveAttention
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.embeddings import TokenEmbedding
 from keras_transformer.layers.tensor import Shape, Tensor
 from keras_transformer.models.encoder_decoder import PAD_ID, AttentionWeights, EncoderDecoder
@@ -95,7 +96,7 @@ class RecurrentTranslationModel(EncoderDecoder):
         self.output_projection = keras.layers.Dense(
             network.width, activation="tanh", name="output", dtype=policy
         )
-        self.dropout = keras.layers.Dropout(network.dropout, seed=seed, dtype=policy)
+        self.dropout = Dropout(network.dropout, seed=seed, dtype=policy)
 
     def build(self, inputs_shape: Any = None) -> None:
         """Create the weights; their shapes follow from the network alone."""

@@ -20,6 +20,7 @@ from keras_transformer.layers import (
 from keras_transformer.layers.arguments import arguments_of
 from keras_transformer.layers.block import TransformerSettings
 from keras_transformer.layers.decoder.cache import DecoderCache
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.tensor import Shape, Tensor
 from keras_transformer.models.encoder_decoder import PAD_ID, AttentionWeights, EncoderDecoder
 from keras_transformer.models.network import Network
@@ -107,7 +108,7 @@ class TranslationModel(EncoderDecoder):
         self._forbidden = _forbidden(network.forbidden, size)
         kind: Any = network.positions
         self.positions = PositionalEncoding(network.max_length, kind, name="positions", dtype=policy)
-        self.embedding_dropout = keras.layers.Dropout(network.dropout, seed=seed, dtype=policy)
+        self.embedding_dropout = Dropout(network.dropout, seed=seed, dtype=policy)
         settings = {**arguments_of(network, TransformerSettings), "seed": seed, "dtype": policy}
         self.encoder = TransformerEncoder(network.encoder_layers, name="encoder", **settings)
         settings["num_heads"] = network.decoder_heads

@@ -11,6 +11,7 @@ from keras_transformer import layers
 from keras_transformer.graphs.network_weights import Array, NetworkWeights
 from keras_transformer.graphs.recurrent import RecurrentWeights
 from keras_transformer.layers.arguments import arguments_of
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.models.encoder_decoder import EncoderDecoder
 from keras_transformer.models.recurrent import RecurrentTranslationModel
@@ -36,7 +37,7 @@ _KNOWN = {
     layers.MultiHeadSelfAttention,
     layers.MultiHeadAttention,
     layers.FeedForward,
-    keras.layers.Dropout,
+    Dropout,
     RecurrentTranslationModel,
     keras.layers.Bidirectional,
     keras.layers.GRU,

@@ -14,6 +14,7 @@ from keras import ops
 from keras_transformer.layers.arguments import check_flags, check_rates, check_scale, check_sizes, serialized
 from keras_transformer.layers.attention.dot_product import attention_scores, masked_softmax
 from keras_transformer.layers.attention.masks import masked_spec
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.quantization import Quantizable
 from keras_transformer.layers.rematerialization import Rematerializable
 from keras_transformer.layers.tensor import Shape, Tensor
@@ -94,9 +95,7 @@ class Attention(Rematerializable, Quantizable):
         self.num_key_value_heads = num_key_value_heads and int(num_key_value_heads)
         self.score_scale = score_scale
         self.group = self.num_heads // (self.num_key_value_heads or self.num_heads)  # queries of one key
-        self.weights_dropout = keras.layers.Dropout(
-            dropout, seed=seed, name="weights_dropout", dtype=self.dtype_policy
-        )
+        self.weights_dropout = Dropout(dropout, seed=seed, name="weights_dropout", dtype=self.dtype_policy)
         self.supports_masking = True
 
     def _build_output(self, query_shape: Shape) -> int:

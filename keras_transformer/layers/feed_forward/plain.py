@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from keras_transformer.layers.arguments import check_flags, check_rates, check_sizes, serialized
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.quantization import Quantizable
 from keras_transformer.layers.tensor import Shape, Tensor
 
@@ -60,9 +61,7 @@ class FeedForward(Quantizable):
             name="inner",
             dtype=self.dtype_policy,
         )
-        self.inner_dropout = keras.layers.Dropout(
-            dropout, seed=seed, name="inner_dropout", dtype=self.dtype_policy
-        )
+        self.inner_dropout = Dropout(dropout, seed=seed, name="inner_dropout", dtype=self.dtype_policy)
         self.supports_masking = True
 
     def build(self, inputs_shape: Shape) -> None:

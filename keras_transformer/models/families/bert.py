@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from keras_transformer.layers import PositionalEncoding, TokenEmbedding, TransformerEncoder
 from keras_transformer.layers.arguments import arguments_of
 from keras_transformer.layers.block import TransformerSettings
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.layers.tensor import Shape, Tensor
 from keras_transformer.layers.token_types import TokenTypeEmbedding
@@ -130,7 +131,7 @@ class Bert(TextModel):
             else None
         )
         self.embedding_norm = LayerNormalization(epsilon=network.epsilon, name="embedding_norm", dtype=policy)
-        self.embedding_dropout = keras.layers.Dropout(network.dropout, seed=seed, dtype=policy)
+        self.embedding_dropout = Dropout(network.dropout, seed=seed, dtype=policy)
         settings = arguments_of(network, TransformerSettings)
         settings["activation"] = activation_of(network.activation)
         self.encoder = TransformerEncoder(

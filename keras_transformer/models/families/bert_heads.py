@@ -12,6 +12,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.layers.arguments import check_rates
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.layers.tensor import Tensor
 from keras_transformer.models.families.bert import Bert
@@ -110,7 +111,7 @@ class TextClassifier(_Head):
         self.labels = tuple(labels)
         self.dropout = dropout
         self.pooler = self._dense("pooler", encoder.network.width, encoder.pooler_activation)
-        self.pooled_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.pooled_dropout = Dropout(dropout, dtype=self.dtype_policy)
         self.classifier = self._dense("classifier", len(self.labels))
 
     @classmethod

@@ -12,6 +12,7 @@ import keras
 from keras_transformer.layers import PositionalEncoding, TransformerDecoder
 from keras_transformer.layers.arguments import arguments_of
 from keras_transformer.layers.block import TransformerSettings
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.models.families.family import activation_of
 from keras_transformer.models.families.generation import GenerativeNetwork, Rows
 from keras_transformer.models.families.language_model import LanguageModel
@@ -108,7 +109,7 @@ class GPT2(LanguageModel):
         policy = self.dtype_policy
         self.embedding = self._table("embedding")
         self.positions = PositionalEncoding(network.max_length, "learned", name="positions", dtype=policy)
-        self.embedding_dropout = keras.layers.Dropout(network.embedding_dropout, seed=seed, dtype=policy)
+        self.embedding_dropout = Dropout(network.embedding_dropout, seed=seed, dtype=policy)
         settings = arguments_of(network, TransformerSettings)
         settings["activation"] = activation_of(network.activation)
         self.decoder = TransformerDecoder(

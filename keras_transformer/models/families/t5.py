@@ -14,6 +14,7 @@ from keras import ops
 from keras_transformer.decoding.greedy import State, StepFunction
 from keras_transformer.layers import TokenEmbedding, TransformerDecoder, TransformerEncoder
 from keras_transformer.layers.decoder.cache import DecoderCache
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.tensor import Shape, Tensor
 from keras_transformer.models.families.family import activation_of
 from keras_transformer.models.families.generation import GenerativeModel, GenerativeNetwork, Rows
@@ -136,7 +137,7 @@ class T5(GenerativeModel):
             )
 
         self.embedding = table("embedding", 1.0)
-        self.dropout = keras.layers.Dropout(network.dropout, seed=seed, dtype=policy)
+        self.dropout = Dropout(network.dropout, seed=seed, dtype=policy)
         settings: dict[str, Any] = {
             "num_heads": network.num_heads,
             "inner_width": network.inner_width,

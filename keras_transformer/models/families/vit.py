@@ -17,6 +17,7 @@ from keras_transformer.layers import PositionalEncoding, TransformerEncoder
 from keras_transformer.layers.arguments import arguments_of
 from keras_transformer.layers.block import TransformerSettings
 from keras_transformer.layers.class_token import ClassToken
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.tensor import Shape, Tensor
 from keras_transformer.models.families.family import FamilyModel, activation_of
 from keras_transformer.settings import Settings
@@ -142,7 +143,7 @@ class ViT(FamilyModel):
         )
         self.class_token = ClassToken(name="class_token", dtype=policy)
         self.positions = PositionalEncoding(network.patches + 1, "learned", name="positions", dtype=policy)
-        self.embedding_dropout = keras.layers.Dropout(network.dropout, seed=seed, dtype=policy)
+        self.embedding_dropout = Dropout(network.dropout, seed=seed, dtype=policy)
         settings = arguments_of(network, TransformerSettings)
         settings["activation"] = activation_of(network.activation)
         self.encoder = TransformerEncoder(
