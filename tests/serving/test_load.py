@@ -19,6 +19,7 @@ from tests.support.serving.echo import stub
 
 TEXTS = [pair.source for pair in phrasebook("fr-en", "test", 300)]
 UNDER_WAY = 200
+BEAMS = (1, 1, 1, 2, 4)
 
 
 @counts(600, 10_000)
@@ -35,28 +36,32 @@ def test_whenever_requests_come_and_beside_whatever_each_says_what_it_says_alone
         for text, row in zip(TEXTS, sources, strict=True)
         if len(row) <= version.manifest.lengths.longest
     ]
-    expected = {text: runtime.search([row], loop_guard=True)[0][0] for text, row in undivided}
-    options, differing, asked = wire.Options(scores=True), 0, 0
+    expected = {  # each beam has texts of its own
+        beam: {text: runtime.search([row], beam, loop_guard=True)[0][0] for text, row in undivided[place::3]}
+        for place, beam in enumerate(sorted(set(BEAMS)))
+    }
+    differing, asked = 0, 0
     room = asyncio.Semaphore(UNDER_WAY)
 
-    def check(text: str, answer: wire.Translation) -> None:
+    def check(text: str, beam: int, answer: wire.Translation) -> None:
         nonlocal differing
-        alone = expected[text]
-        same = [token.id for token in answer.tokens] == alone.ids
-        differing += not (same and np.float32(answer.score) == np.float32(alone.score))
+        alone = expected[beam][text]
+        found = [(token.id, token.log_prob) for token in answer.tokens]
+        differing += found != list(zip(alone.ids, np.float32(alone.log_probs), strict=True))
 
-    async def one(service: Any, texts: list[str]) -> None:
+    async def one(service: Any, texts: list[str], beam: int) -> None:
         async with room:
+            options = wire.Options(scores=True, beam=beam)
             if len(texts) > 1:
                 batch = wire.BatchTranslateRequest(texts=texts, options=options)
                 for text, each in zip(texts, (await service.BatchTranslate(batch)).segments, strict=True):
-                    check(text, each.translation)
+                    check(text, beam, each.translation)
             elif rng.random() < 0.3:
                 call = service.StreamTranslate(wire.StreamTranslateRequest(text=texts[0], options=options))
-                check(texts[0], [each async for each in call][-1].translation)
+                check(texts[0], beam, [each async for each in call][-1].translation)
             else:
                 request = wire.TranslateRequest(text=texts[0], options=options)
-                check(texts[0], (await service.Translate(request)).translation)
+                check(texts[0], beam, (await service.Translate(request)).translation)
 
     async def scenario() -> None:
         nonlocal asked
@@ -65,11 +70,12 @@ def test_whenever_requests_come_and_beside_whatever_each_says_what_it_says_alone
         )
         async with stub(*models.serving) as service, asyncio.TaskGroup() as group:
             while asked < count:
-                texts = rng.choices([*expected], k=rng.randrange(2, 12) if rng.random() < 0.1 else 1)
+                beam = rng.choice(BEAMS)
+                texts = rng.choices([*expected[beam]], k=rng.randrange(2, 12) if rng.random() < 0.1 else 1)
                 asked += len(texts)
                 await room.acquire()
                 room.release()
-                group.create_task(one(service, texts))
+                group.create_task(one(service, texts, beam))
                 await asyncio.sleep(rng.expovariate(2_000))
 
     asyncio.run(scenario())

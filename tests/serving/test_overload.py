@@ -1,6 +1,7 @@
 """More than a server can do: it says so, does what it can, and is itself again afterwards."""
 
 import asyncio
+from itertools import cycle
 from pathlib import Path
 
 import grpc
@@ -15,7 +16,9 @@ from tests.support.serving.echo import Echo, echo, run, stub, until
 from tests.support.serving.serve_process import descriptors, megabytes, serving
 
 TEXTS = [pair.source for pair in phrasebook("fr-en", "test", 25)]
-AT_ONCE = 20 * len(TEXTS)
+ASKED = [wire.TranslateRequest(text=text, options=wire.Options(beam=beam))
+         for text, beam in zip(TEXTS, cycle((0, 0, 2, 4)))]  # fmt: skip
+AT_ONCE = 20 * len(ASKED)
 
 
 def retry_after(error: grpc.aio.AioRpcError) -> float:
@@ -62,14 +65,14 @@ def test_what_there_is_no_room_for_is_refused_with_when_to_come_again_and_leaves
             async with grpc.aio.insecure_channel(address) as channel:
                 service = TranslationServiceStub(channel)
 
-                async def translated(text: str) -> str:
-                    return (await service.Translate(wire.TranslateRequest(text=text))).translation.text
+                async def translated(asked: wire.TranslateRequest) -> str:
+                    return (await service.Translate(asked)).translation.text
 
-                alone = {text: await translated(text) for text in TEXTS}
+                alone = {asked.text: await translated(asked) for asked in ASKED}
 
-                async def one(text: str) -> None:
+                async def one(asked: wire.TranslateRequest) -> None:
                     try:
-                        assert await translated(text) == alone[text]
+                        assert await translated(asked) == alone[asked.text]
                         told["answered"] += 1
                     except grpc.aio.AioRpcError as error:
                         assert retry_after(error) > 0
@@ -77,15 +80,15 @@ def test_what_there_is_no_room_for_is_refused_with_when_to_come_again_and_leaves
 
                 async def flood(so_many: int) -> None:
                     for _ in range(so_many // AT_ONCE):
-                        await asyncio.gather(*(one(text) for text in TEXTS * (AT_ONCE // len(TEXTS))))
+                        await asyncio.gather(*(one(asked) for asked in ASKED * (AT_ONCE // len(ASKED))))
 
                 await flood(2 * AT_ONCE)
                 size, opened = megabytes(server), descriptors(server)
                 await flood(count)
                 grown = megabytes(server) - size
                 assert all(told.values())
-                for text in TEXTS:  # at once it is itself again
-                    assert await translated(text) == alone[text]
+                for asked in ASKED:  # at once it is itself again
+                    assert await translated(asked) == alone[asked.text]
                 assert descriptors(server) == opened
                 assert grown < 32
                 print(f"\n{AT_ONCE} at once for 12 places, {count:,} in all: {told}, {grown:.1f} MB more")

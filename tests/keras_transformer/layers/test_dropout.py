@@ -75,11 +75,7 @@ def test_each_kind_of_dropout_of_a_block_does_something(case, kind):
 def test_no_two_things_in_a_stack_drop_alike(name):
     layer = dropping(CASES[name], 7)
     layer(*CASES[name].arrays)
-    seeds = [
-        inner.seed
-        for inner in layer._flatten_layers()
-        if isinstance(inner, Dropout) and inner.rate > 0
-    ]
+    seeds = [inner.seed for inner in layer._flatten_layers() if isinstance(inner, Dropout) and inner.rate > 0]
 
     assert len(seeds) == len(set(seeds)) == (6 if name == "encoder_pre" else 8)
 

@@ -16,6 +16,7 @@ from keras_transformer import TranslationModel
 from keras_transformer.graphs.int8 import Int8
 from keras_transformer.inference.backend import Encoded, StepResult
 from keras_transformer.inference.backends.onnx_runtime import OnnxBackend
+from keras_transformer.inference.queue import QueueFullError
 from keras_transformer.inference.request import End, Request
 from keras_transformer.models.network import Network
 from keras_transformer.text.lengths import longest_answer
@@ -67,45 +68,78 @@ def test_answers_and_scores_are_bit_for_bit_those_of_a_sentence_alone(version: P
         assert sum(each.log_probs) / len(each.log_probs) == expected.score
 
 
+class Stepping(OnnxBackend):
+    """Its clock goes on by one with each step."""
+
+    now = 0.0
+
+    def step(self) -> StepResult:
+        self.now += 1.0
+        return super().step()
+
+
 @counts(150, 5_000)
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_beams_of_any_width_have_the_tokens_and_scores_that_they_have_alone(
     version: Path, precision: str, count: int
 ) -> None:
+    """Also beside requests that are cancelled before or while they are decoded, and that expire."""
     rng, rows = random.Random(3), sources(count)
-    told = Told()
+    told, runtime = Told(), backend(Stepping, version, precision, 13)
+    engine = Engine(runtime, END, count, prefill_tokens=40, clock=lambda: runtime.now).start()
+
+    def give_up_another(request: Request) -> None:
+        told(request)
+        for another in gives_up.pop(id(request), []):
+            engine.cancel(another)
+
     requests = [
         Request(
             row,
             min(longest_answer(len(row)), LENGTH),
-            on_end=told,
+            on_end=give_up_another,
             beam=rng.choice([1, 1, 2, 3, 4, 5, 8]),
             length_penalty=rng.choice([0.0, 0.6, 1.0]),
             prefix=rng.choice([(), (), (7,), (8, 9, 10)]),
+            deadline=rng.uniform(0, 4 * count) if rng.random() < 0.05 else None,
         )
         for row in rows
     ]
-    engine = Engine(backend(OnnxBackend, version, precision, 13), END, count, prefill_tokens=40).start()
-    cancelled = {id(each) for each in rng.sample(requests, count // 20)}
+    at_once = rng.sample(requests, count // 40)
+    whoever = rng.sample(range(count - 4), count // 20)  # when it ends, one that came soon after gives up
+    gives_up = {id(requests[each]): requests[each + 1 : each + 4] for each in whoever}
+    refused = []
     for each in requests:
-        engine.submit(each)
-        if id(each) in cancelled:
+        try:
+            engine.submit(each)
+        except QueueFullError:
+            refused.append(each)
+        if each in at_once:
             engine.cancel(each)
     assert engine.stop(timeout=600)
-    assert engine.running == 0
-    runtime = SchedulerOnnx(version, precision, START, END, LENGTH)
+    assert engine.running == 0 and runtime.rows == 0
+    ends = [each.end for each in requests]
+    assert {End.CANCELLED, End.EXPIRED} <= set(ends)
+    assert any(
+        each.end is End.CANCELLED and each.beam > 1 and each.admitted_at is not None for each in requests
+    )
+    alone_runtime = SchedulerOnnx(version, precision, START, END, LENGTH)
     different = 0
     for each in requests:
-        if each.end is End.CANCELLED:
-            assert id(each) in cancelled
+        if each.end is End.EXPIRED or each in refused:
+            assert each.deadline is not None
+        if each.end is End.CANCELLED or each.end is End.EXPIRED or each in refused:
+            assert each.answers == []
             continue
-        (alone,) = runtime.search([each.source], each.beam, each.length_penalty, [each.prefix])
+        (alone,) = alone_runtime.search([each.source], each.beam, each.length_penalty, [each.prefix])
         assert each.answers == alone
         assert (each.tokens, each.log_probs) == (alone[0].ids, list(alone[0].log_probs))
-        (greedy,) = runtime.search([each.source], prefixes=[each.prefix])
+        (greedy,) = alone_runtime.search([each.source], prefixes=[each.prefix])
         different += greedy[0].ids != alone[0].ids
     assert different > count / 20  # the beams change something
     assert engine.counts.tokens > sum(len(each.tokens) for each in requests)  # of all rows
+    print(f"\n{count:,} requests, {precision}: {ends.count(End.CANCELLED)} cancelled, "
+          f"{ends.count(End.EXPIRED)} expired, {len(refused)} refused, 0 differ")  # fmt: skip
 
 
 def test_a_wide_beam_is_admitted_in_its_turn_however_many_greedy_requests_come(version: Path) -> None:
