@@ -41,7 +41,7 @@ def load_marian(path: Path) -> TranslationModel:
     Args:
         path: Holds config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm, vocab.json,
             and perhaps generation_config.json, tokenizer_config.json and target_vocab.json; or, as Marian
-            writes it, model.npz, and vocab.yml with source.spm and target.spm, or vocab.spm.
+            writes it, model.npz and vocabularies.
 
     Returns:
         The model with its tokenizer.

@@ -10,6 +10,7 @@ from keras_transformer.pretrained.directory import PretrainedDirectory
 
 GENERATION, TOKENIZER = "generation_config.json", "tokenizer_config.json"
 NPZ = "model.npz"
+DECODERS = ("decoder.yml", f"{NPZ}.decoder.yml")  # files of Marian's decoder that name the model
 
 #: transformers' names of the activations that a network has, and the names here.
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu", "silu": "silu"}
@@ -70,7 +71,7 @@ class MarianConfig:
 
 def is_marians_own(directory: PretrainedDirectory) -> bool:
     """Return whether Marian itself wrote a directory, and not transformers."""
-    return directory.has(NPZ) and not directory.has(CONFIG)
+    return not directory.has(CONFIG) and any(map(directory.has, (NPZ, *DECODERS)))
 
 
 def read_marian_config(directory: PretrainedDirectory) -> MarianConfig:

@@ -1,34 +1,26 @@
-"""Marian's own directory: model.npz, and vocab.yml with source.spm and target.spm, or vocab.spm.
+"""Marian's own directory: the weights and the options in model.npz, and the vocabularies of both sides.
 
 Marian has no padding: the target starts with a vector of zeros, which is the last row of every table here.
 Its decoder does not generate <unk> unless asked to, and neither does an imported model.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sentencepiece
-import yaml
 from numpy.typing import NDArray
 
 from keras_transformer.models.network import Network
 from keras_transformer.pretrained.config import MAX_LAYERS, ConfigReader
-from keras_transformer.pretrained.directory import PretrainedDirectory, PretrainedError
+from keras_transformer.pretrained.directory import PretrainedDirectory
 from keras_transformer.pretrained.mapping import Fill, Tensor, Values
-from keras_transformer.pretrained.marian_config import NPZ, MarianConfig
-from keras_transformer.pretrained.marian_vocabulary import (
-    MAX_MODEL_BYTES,
-    MODELS,
-    Vocabularies,
-    make_vocabularies,
-    wrong,
-)
+from keras_transformer.pretrained.marian_config import DECODERS, MarianConfig
+from keras_transformer.pretrained.marian_files import MarianVocabulary, find_model, read_marian_vocabularies
+from keras_transformer.pretrained.marian_vocabulary import Vocabularies, make_vocabularies, wrong
 from keras_transformer.pretrained.npz_file import OPTIONS, open_npz
 from keras_transformer.pretrained.weights import Weights
 
-VOCABULARY, PIECES = "vocab.yml", "vocab.spm"
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"  # Marian has no padding: it is added
 MAX_POSITIONS = 512  # its positions are computed: this is where OPUS-MT's configurations end
 ACTIVATIONS = {"swish": "silu", "relu": "relu"}  # its gelu is x sigmoid(1.702 x)
@@ -66,40 +58,18 @@ def read_npz(directory: PretrainedDirectory) -> Parts:
     Raises:
         PretrainedError: With everything that is missing, contradictory or not supported.
     """
-    weights, options = open_npz(directory.file(NPZ))
-    pieces, models = _vocabulary(directory)
-    name = VOCABULARY if directory.has(VOCABULARY) else PIECES
-    config = _config(directory.path, options, name, pieces)
-    padded = {**pieces, PADDING: len(pieces)}
-    vocabularies = make_vocabularies(directory, config, [name] * 2, [padded] * 2, models)
+    weights, options = open_npz(find_model(directory))
+    sides = read_marian_vocabularies(directory)
+    config = _config(directory.path, options, sides)
+    padded = [{**side.pieces, PADDING: len(side.pieces)} for side in sides]
+    names, models = [side.name for side in sides], [side.model for side in sides]
+    vocabularies = make_vocabularies(directory, config, names, padded, models)
     fills = list(_fills(config, vocabularies, weights))
     return config, vocabularies, weights, fills, config.shares_vocabulary
 
 
-def _vocabulary(directory: PretrainedDirectory) -> tuple[Mapping[str, int], list[bytes]]:
-    """Read the ids of all pieces, and the SentencePiece models of both sides."""
-    if not directory.has(VOCABULARY):
-        model = directory.bytes(PIECES, MAX_MODEL_BYTES)
-        try:
-            processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        except RuntimeError as error:
-            raise PretrainedError(
-                directory.path, [f"{PIECES} is no SentencePiece model ({error})"]
-            ) from error
-        ids = {processor.id_to_piece(number): number for number in range(processor.vocab_size())}
-        return ids, [model] * 2
-    text = directory.bytes(VOCABULARY, MAX_MODEL_BYTES)
-    try:  # all values are texts: `no` is a piece, not false
-        entries = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
-        pieces = {str(piece): int(number) for piece, number in entries.items()}
-    except (yaml.YAMLError, RecursionError, ValueError, TypeError, AttributeError) as error:
-        problem = f"{VOCABULARY} must have a line `piece: id` for each piece ({error})"
-        raise PretrainedError(directory.path, [problem]) from error
-    return pieces, [directory.bytes(name, MAX_MODEL_BYTES) for name in MODELS]
-
-
-def _config(path: Path, options: dict[str, Any], name: str, pieces: Mapping[str, int]) -> MarianConfig:
-    """Read the options, and compare them with the vocabulary, which is the file of this name."""
+def _config(path: Path, options: dict[str, Any], sides: Sequence[MarianVocabulary]) -> MarianConfig:
+    """Read the options, and compare them with the vocabularies of source and target."""
     reader = ConfigReader(options, OPTIONS)
     for option, allowed in ALLOWED.items():
         if options.get(option, allowed[0]) not in allowed:
@@ -120,11 +90,19 @@ def _config(path: Path, options: dict[str, Any], name: str, pieces: Mapping[str,
         or not all(type(each) is int and 1 < each < 2**20 for each in sizes)
     ):
         reader.wrong("dim-vocabs", "must be the sizes of two vocabularies", sizes)
-        sizes = [len(pieces)] * 2
-    for problem in dict.fromkeys(each for count in sizes for each in wrong(pieces, count, (END, UNKNOWN))):
-        reader.problems.append(f"{name}: {problem}")
-    if PADDING in pieces:
-        reader.problems.append(f"{name}: a piece {PADDING!r} of its own is not supported")
+        sizes = [len(side.pieces) for side in sides]
+    for side, size in zip(sides, sizes, strict=True):
+        found = wrong(side.pieces, size, (END, UNKNOWN))
+        if PADDING in side.pieces:
+            found.append(f"a piece {PADDING!r} of its own is not supported")
+        lines = (f"{side.name}: {problem}" for problem in found)
+        reader.problems += [line for line in lines if line not in reader.problems]
+    separate = sides[0].pieces != sides[1].pieces
+    for option in ("tied-embeddings-all", "tied-embeddings-src"):
+        if separate and options.get(option):
+            both = " and ".join(side.name for side in sides)
+            rule = f"must be false, since {both} differ; name one vocabulary for both in {DECODERS[0]}"
+            reader.wrong(option, rule, options[option])
     ties = [options.get(f"tied-embeddings{which}") is True for which in ("-all", "-src", "")]
     width, heads, inner = map(reader.size, ("dim-emb", "transformer-heads", "transformer-dim-ffn"))
     own = "transformer-decoder-dim-ffn"
@@ -153,11 +131,11 @@ def _config(path: Path, options: dict[str, Any], name: str, pieces: Mapping[str,
         shares_vocabulary=ties[0] or ties[1],
         pad_id=sizes[1],
         start_id=sizes[1],
-        end_id=pieces[END],
-        forbidden=(pieces[UNKNOWN],),
+        end_id=sides[1].pieces[END],
+        forbidden=(sides[1].pieces[UNKNOWN],),
         source_lang="",
         target_lang="",
-        separate_vocabularies=False,
+        separate_vocabularies=separate,
         pieces={"pad": PADDING, "unk": UNKNOWN, "eos": END},
     )
 

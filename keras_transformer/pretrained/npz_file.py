@@ -3,6 +3,7 @@
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -16,6 +17,7 @@ from keras_transformer.pretrained.weights import Weights
 
 OPTIONS = "special:model.yml"
 MAX_OPTIONS_BYTES = 2**20
+_SCALARS = (str, int, float, NoneType)
 _DAMAGED = (ValueError, KeyError, EOFError, OSError, OverflowError, RuntimeError, NotImplementedError,
             zipfile.BadZipFile, yaml.YAMLError)  # fmt: skip
 
@@ -46,6 +48,9 @@ def open_npz(path: Path) -> tuple[Weights, dict[str, Any]]:
         options = yaml.safe_load(text)
         if not isinstance(options, dict):
             raise ValueError(f"{OPTIONS} must hold options by name")
+        for name, value in options.items():  # a few bytes of YAML can stand for lists of lists without end
+            if not all(isinstance(each, _SCALARS) for each in (value if type(value) is list else [value])):
+                raise ValueError(f"option {name!r:.60} must be a value or a list of values")
     except (*_DAMAGED, RecursionError) as error:
         raise PretrainedError(path, [f"it is damaged, or no model of Marian ({error})"]) from error
     tensors = {

@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sentencepiece
 
 from keras_transformer import TranslationModel
-from keras_transformer.pretrained.directory import PretrainedError
+from keras_transformer.pretrained.directory import PretrainedDirectory, PretrainedError
+from keras_transformer.pretrained.marian_files import read_marian_vocabularies
+from keras_transformer.pretrained.marian_npz import read_npz
+from keras_transformer.text.vocabulary import START_ID
 from tests.support import marian_npz
 from tests.support.marian_kinds import sentences
 
@@ -20,11 +25,22 @@ from tests.support.marian_kinds import sentences
 KINDS: dict[str, dict[str, Any]] = {
     "post-norm": {"seed": 2},
     "pre-norm": {**marian_npz.PRE_NORM, "seed": 5},
-    "relu, deep encoder": {"transformer_ffn_activation": "relu", "enc_depth": 3, "seed": 13},
+    "relu, deep encoder, one table and an output of its own": {
+        "transformer_ffn_activation": "relu", "enc_depth": 3,
+        "tied_embeddings_all": False, "tied_embeddings_src": True, "seed": 7,
+    },
     "pre-norm, own tables": {**marian_npz.PRE_NORM, "tied_embeddings_all": False, "seed": 0},
-    "own tables, tied output": {"tied_embeddings_all": False, "tied_embeddings": True, "seed": 0},
-    "one SentencePiece model": {"one_spm": True, "seed": 2},
-}
+    "own tables, tied output, one SentencePiece model": {
+        "vocabularies": "one spm", "tied_embeddings_all": False, "tied_embeddings": True, "seed": 2,
+    },
+    "a SentencePiece model for each side": {
+        "vocabularies": "two spm", "tied_embeddings_all": False, "seed": 0,
+    },
+    "an OPUS-MT package with a list for each side": {
+        **marian_npz.PRE_NORM, "vocabularies": "two lists", "packed": True,
+        "tied_embeddings_all": False, "tied_embeddings": True, "seed": 0,
+    },
+}  # fmt: skip
 TEXTS = sentences(40, 11)
 
 
@@ -34,29 +50,48 @@ def made(directory: Path, kind: dict[str, Any]) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_greedy_and_beam_answers_are_those_of_ctranslate2s_converter(kind: str, tmp_path: Path) -> None:
+def test_answers_and_logits_are_those_of_ctranslate2s_converter(kind: str, tmp_path: Path) -> None:
     ctranslate2 = pytest.importorskip("ctranslate2")
     directory = made(tmp_path / "marian", KINDS[kind])
     ours = TranslationModel.from_pretrained(directory)
     names = ours.tokenizer.vocabularies[1]
-    vocabulary = directory / "vocab.yml"
-    if not vocabulary.exists():  # the converter reads no SentencePiece model
-        vocabulary = tmp_path / "vocab.yml"
-        processor = ours.tokenizer._source.processor
-        pieces = {processor.id_to_piece(number): number for number in range(processor.vocab_size())}
-        lines = (f"{json.dumps(piece, ensure_ascii=False)}: {number}\n" for piece, number in pieces.items())
-        vocabulary.write_text("".join(lines), encoding="utf-8")
-    converter = ctranslate2.converters.MarianConverter(str(directory / "model.npz"), [str(vocabulary)] * 2)
+    files = marian_npz.VOCABULARIES[KINDS[kind].get("vocabularies", "one yml")]
+    vocabularies = [read_pieces(directory / file) for file in files]
+    for side, pieces in zip("st", vocabularies, strict=True):
+        marian_npz.write_yml(tmp_path / side, pieces)
+    (model,) = directory.glob("*.npz")
+    converter = ctranslate2.converters.MarianConverter(str(model), [str(tmp_path / side) for side in "st"])
     translator = ctranslate2.Translator(converter.convert(str(tmp_path / "ctranslate2")), intra_threads=1)
-    rows = [ours.tokenizer.pieces_source(row[:-1]) for row in ours.tokenizer.encode_source(TEXTS)]
+    encoded = ours.tokenizer.encode_source(TEXTS)
+    model_file = directory / (files[0] if files[0].endswith(".spm") else "source.spm")
+    rows = sentencepiece.SentencePieceProcessor(model_file=str(model_file)).encode(TEXTS, out_type=str)
     for beam in (1, 4):
         found = ours.hypotheses(TEXTS, beam=beam, alignment=False, max_tokens=12, loop_guard=False)
         theirs = translator.translate_batch(
-            rows, beam_size=beam, num_hypotheses=beam, max_decoding_length=12, disable_unk=True
-        )
+            rows, beam_size=beam, num_hypotheses=beam, max_decoding_length=12, disable_unk=True,
+            return_logits_vocab=beam == 1,
+        )  # fmt: skip
         own = [[[names[number] for number in answer.tokens] for answer in answers] for answers in found]
         assert own == [result.hypotheses for result in theirs]
         assert len({tuple(answers[0]) for answers in own}) > 20  # answers follow from their sources
+        if beam == 1:
+            pieces = [vocabularies[1].index(name) for name in names[4:]]
+            for row, (answer,), result in [*zip(encoded, found, theirs, strict=True)][:10]:
+                target = [[START_ID, *answer.tokens[:-1]]]
+                logits = np.asarray(ours({"source": np.array([row]), "target": np.array(target)}))[0, :, 4:]
+                expected = np.stack([np.array(step) for step in result.logits[0]])[: len(logits), pieces]
+                np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-4)
+
+
+def read_pieces(vocabulary: Path) -> list[str]:
+    """The pieces of a vocabulary in the order of their ids, read without the product."""
+    if vocabulary.suffix == ".yml":
+        lines = [line.rsplit(": ", 1)[0] for line in vocabulary.read_text("utf-8").splitlines()]
+        return [json.loads(line) for line in lines]
+    if vocabulary.suffix == ".spm":
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary))
+        return [processor.id_to_piece(number) for number in range(processor.vocab_size())]
+    return vocabulary.read_text("utf-8").split("\n")[:-1]
 
 
 def test_all_that_is_unlike_is_told_at_once(tmp_path: Path) -> None:
@@ -99,6 +134,99 @@ def test_a_vocabulary_of_another_size_is_told_with_the_numbers_that_the_files_ha
     ]
 
 
+TABLES = {"tied_embeddings_all": False}
+#: Directories whose files contradict each other, or that name what is not imported.
+CONTRADICTORY: dict[str, tuple[dict[str, Any], Callable[[Path], object], list[str]]] = {
+    "one table for two vocabularies": (
+        {"vocabularies": "two spm"},
+        lambda directory: None,
+        ["tied-embeddings-all", "source.spm and target.spm differ", "name one vocabulary for both"],
+    ),
+    "a vocabulary of the other side's size": (
+        {"vocabularies": "two yml", "packed": True, **TABLES},
+        lambda directory: marian_npz.write_yml(directory / "opus.trg.vocab.yml", ["</s>", "<unk>", "a"]),
+        ["opus.trg.vocab.yml: it has 3 pieces"],
+    ),
+    "no vocabulary": (
+        {"vocabularies": "two spm", **TABLES},
+        lambda directory: (directory / "target.spm").unlink(),
+        ["target.spm is missing"],
+    ),
+    "a vocabulary that decoder.yml names and the directory lacks": (
+        {"vocabularies": "two lists", "packed": True, **TABLES},
+        lambda directory: (directory / "opus.src.vocab").unlink(),
+        ["opus.src.vocab is missing"],
+    ),
+    "a SentencePiece model that is none": (
+        {"vocabularies": "two spm", **TABLES},
+        lambda directory: (directory / "target.spm").write_bytes(b"spm"),
+        ["target.spm must be a SentencePiece model"],
+    ),
+    "a list that is no text": (
+        {"vocabularies": "two lists", "packed": True, **TABLES},
+        lambda directory: (directory / "opus.trg.vocab").write_bytes(b"\xff\n"),
+        ["opus.trg.vocab must be text with a line for each piece"],
+    ),
+    "an ensemble": (
+        {"packed": True},
+        lambda directory: marian_npz.write_decoder(directory, {"models": ["a.npz", "b.npz"]}),
+        ["decoder.yml: models must be a list of 1 file name (it names 2)"],
+    ),
+    "a model in the format of marian-conv": (
+        {"packed": True},
+        lambda directory: marian_npz.write_decoder(directory, {"models": ["model.intgemm8.bin"]}),
+        ["'model.intgemm8.bin' is no .npz file; import the one from which"],
+    ),
+    "a decoder without vocabularies": (
+        {"packed": True},
+        lambda directory: marian_npz.write_decoder(directory, {"models": [marian_npz.PACKED]}),
+        ["decoder.yml: vocabs must be a list of 2 file names"],
+    ),
+    "a decoder that is a list": (
+        {"packed": True},
+        lambda directory: marian_npz.write_decoder(directory, ["models"]),
+        ["decoder.yml: models must be a list of 1 file name"],
+    ),
+    "a decoder that leaves the directory": (
+        {"packed": True},
+        lambda directory: marian_npz.write_decoder(directory, {"models": [".."]}),
+        ["'..' is no .npz file"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CONTRADICTORY)
+def test_a_contradictory_directory_is_refused_with_the_names_of_its_files(kind: str, tmp_path: Path) -> None:
+    options, change, reasons = CONTRADICTORY[kind]
+    marian_npz.make(tmp_path / "marian", **options)
+    change(tmp_path / "marian")
+    with pytest.raises(PretrainedError) as refused:
+        TranslationModel.from_pretrained(tmp_path / "marian")
+    for reason in reasons:
+        assert reason in str(refused.value)
+
+
+def test_a_vocabulary_has_the_same_pieces_in_each_format(tmp_path: Path) -> None:
+    read = {}
+    for kind in ("two yml", "two lists"):
+        marian_npz.make(tmp_path / kind, vocabularies=kind, packed=True, **TABLES)
+        read[kind] = read_marian_vocabularies(PretrainedDirectory(tmp_path / kind))
+    for yml, listed in zip(*read.values(), strict=True):
+        assert yml.pieces == listed.pieces
+        assert len(yml.pieces) > 50
+
+
+def test_equal_vocabularies_of_two_names_may_share_a_table(tmp_path: Path) -> None:
+    directory = tmp_path / "marian"
+    marian_npz.make(directory, vocabularies="one spm")
+    for side in "ab":
+        shutil.copy(directory / "vocab.spm", directory / f"{side}.spm")
+    marian_npz.write_decoder(directory, {"models": ["model.npz"], "vocabs": ["a.spm", "b.spm"]})
+    (directory / "vocab.spm").unlink()
+    config, *_ = read_npz(PretrainedDirectory(directory))
+    assert config.shares_vocabulary
+
+
 class Executed:
     def __reduce__(self) -> tuple[Any, ...]:
         return (Path("executed").touch, ())
@@ -125,6 +253,7 @@ def text(options: str) -> bytes:
 
 HUGE = array(np.zeros((99999999, 0), np.float32)).replace(b", 0)", b", 9)")
 OPTIONS = "special:model.yml.npy"
+BOMB = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 1000)}]\n" for i in range(1, 9))
 HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no archive": (lambda path: path.write_bytes(b"PK" * 99), "damaged"),
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:9000]), "damaged"),
@@ -136,6 +265,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
         "python/name",
     ),
     "options that nest": (lambda path: entry(path, OPTIONS, text("[" * 9999)), "recursion"),
+    "options that grow a thousandfold with each line": (
+        lambda path: entry(path, OPTIONS, text(BOMB)),
+        "option 'a1' must be a value or a list of values",
+    ),
     "options of no names": (lambda path: entry(path, OPTIONS, text("- 1")), "options by name"),
     "a huge tensor": (lambda path: entry(path, "Wemb.npy", HUGE), "Wemb is truncated"),
     "numbers of texts": (lambda path: entry(path, "Wemb.npy", array(np.array(["a"]))), "not of floats"),
