@@ -10,6 +10,10 @@ which are printed; batch is the number of texts of a call. Each side runs in a p
 turns of a fifth of a second with the others. Timed is a call from texts to texts, the tokenizer included.
 *Not* timed: importing, converting and loading; `import`, `export` and the start of a server are measured for
 themselves, with the memory at the peak. In float32 all sides have to give the same texts.
+
+`products` are the float32 matrix products of a batch alone, as ONNX Runtime, NumPy and PyTorch compute them.
+`limit/transformers` is the time of transformers over that of the fastest products: in float32 nothing that
+multiplies the same matrices can be faster beside transformers.
 """
 
 import argparse
@@ -26,6 +30,7 @@ from typing import Any
 
 import marian_directory
 import measure
+from products import LIBRARIES, products
 from sides import TURN, Side, serve, take_turns
 
 SOURCE, TARGET = (10, 30), 24
@@ -37,6 +42,7 @@ PACKAGES = {
     "ctranslate2_float32": "transformers",  # with which its converter reads the directory
     "ctranslate2_int8": "transformers",
 }
+PRODUCTS = {f"products {library}": library for library in LIBRARIES}
 SETTINGS = {
     "transformers": "generate(num_beams=1) in inference_mode, scaled_dot_product_attention, padded batches",
     "ctranslate2": "translate_batch(beam_size=1), SentencePiece called directly, one thread",
@@ -58,7 +64,7 @@ def main() -> None:
     """Every batch size."""
     parser = measure.parser(__doc__)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8, 32, 64])
-    parser.add_argument("--serve", choices=PACKAGES, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", choices={**PACKAGES, **PRODUCTS}, help=argparse.SUPPRESS)
     parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     sizes = marian_directory.SMALLEST if options.smoke else marian_directory.BASE
@@ -68,7 +74,7 @@ def main() -> None:
         return
     if options.smoke:
         options.batch = [2]
-    names = measure.installed(PACKAGES, options)
+    names = measure.installed({**PACKAGES, **PRODUCTS}, options)
     for name, setting in SETTINGS.items():
         print(f"{name}: {setting}")
     with tempfile.TemporaryDirectory(prefix="imported-") as scratch:
@@ -87,18 +93,24 @@ def _measure(
     ratios = {}
     for batch in options.batch:
         _, seconds = take_turns(sides, str(batch), REPEATS.of(options))
-        answers = {name: json.loads(_answers(scratch, name, batch).read_bytes()) for name in sides}
+        translated = [name for name in sides if name in PACKAGES]
+        answers = {name: json.loads(_answers(scratch, name, batch).read_bytes()) for name in translated}
         for name, each in seconds.items():
-            alike = sum(map(str.__eq__, answers[name], answers["run"]))
             speed = measure.summary([each_turn / batch for each_turn in each])
-            figures[f"{name} batch={batch}"] = {
-                "ms per sentence": speed,
-                "sentences per second": round(1e3 / speed["median"], 2),
-                "equal to run": alike,
-            }
-            print(f"batch={batch} {name}: {figures[f'{name} batch={batch}']}", flush=True)
-            if not name.endswith("int8") and batch - alike > max(1, NEAR_TIES * batch):
-                raise SystemExit(f"{name} translates {batch - alike} of {batch} texts in another way")
+            figure = {"ms per sentence": speed, "sentences per second": round(1e3 / speed["median"], 2)}
+            if name in translated:
+                alike = sum(map(str.__eq__, answers[name], answers["run"]))
+                figure["equal to run"] = alike
+                if not name.endswith("int8") and batch - alike > max(1, NEAR_TIES * batch):
+                    raise SystemExit(f"{name} translates {batch - alike} of {batch} texts in another way")
+            figures[f"{name} batch={batch}"] = figure
+            print(f"batch={batch} {name}: {figure}", flush=True)
+        fastest = min((seconds[name] for name in sides if name in PRODUCTS), key=sum)
+        for name in ("onnx_float32", "transformers"):
+            if name in sides:
+                limit = measure.ratio(fastest, seconds[name])
+                figures[f"limit/{name} batch={batch}"] = limit
+                print(f"batch={batch} limit/{name}: {limit}", flush=True)
         for ours, peer in RATIOS:
             if peer in sides:
                 ratios[f"{ours}/{peer} batch={batch}"] = measure.ratio(seconds[ours], seconds[peer])
@@ -161,6 +173,10 @@ def _prepared(
     name: str, scratch: Path, sizes: marian_directory.Sizes, batch: int
 ) -> tuple[Callable[[], Any], int]:
     """What one side does with a batch of texts, and the target tokens of it."""
+    if name in PRODUCTS:
+        vocabulary = json.loads((scratch / "marian" / "config.json").read_bytes())["vocab_size"]
+        tokens = sum(marian_directory.source_tokens(batch, SOURCE))
+        return products(PRODUCTS[name], sizes, vocabulary, tokens, batch, TARGET), batch * TARGET
     make = {"run": _run, "transformers": _transformers}.get(name)
     if make is None:
         kind, _, precision = name.partition("_")

@@ -77,16 +77,21 @@ def write(directory: Path, sizes: Sizes, target_tokens: int) -> None:
 
 
 def texts(sizes: Sizes, count: int, pieces: tuple[int, int]) -> list[str]:
-    """Return sentences of the source whose numbers of pieces, the end included, lie evenly between two."""
+    """Return sentences of the source of so many pieces, the end included, as `source_tokens` has."""
     source = _pieces(0, sizes.stems)
     stems, endings = source[: sizes.stems], source[sizes.stems :]
     rng = np.random.default_rng(count)
     rows = []
-    for length in rng.permutation(np.linspace(*pieces, count).round().astype(int) - 1):
+    for length in rng.permutation(source_tokens(count, pieces)) - 1:
         row = [str(rng.choice(stems))]  # a third of the pieces go on with a word
         row += [str(rng.choice(endings if rng.random() < 1 / 3 else stems)) for _ in range(length - 1)]
         rows.append("".join(row).replace("▁", " ").strip())
     return rows
+
+
+def source_tokens(count: int, pieces: tuple[int, int]) -> NDArray[np.int64]:
+    """Return the numbers of pieces of so many sentences, which lie evenly between two."""
+    return np.linspace(*pieces, count).round().astype(int)
 
 
 def _decoder_layers(sizes: Sizes) -> int:
