@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
 from keras_transformer.cli import CommandError, _loading, at_least_one, failures
+from keras_transformer.cli._target_language import add_target_language
 from keras_transformer.interrupts import interruptible
 
 if TYPE_CHECKING:
@@ -158,11 +159,7 @@ def configure_search(parser: argparse.ArgumentParser) -> None:
         help="return answers that repeat themselves as they are; by default the next answer of the beam is "
         "taken, or the repetition is cut",
     )
-    parser.add_argument(
-        "--target-language",
-        metavar="CODE",
-        help="language to translate into, of an imported model that has several; info lists them",
-    )
+    add_target_language(parser)
 
 
 def search_options(arguments: argparse.Namespace) -> dict[str, Any]:

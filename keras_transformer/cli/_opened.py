@@ -19,9 +19,10 @@ from keras_transformer.cli._models import (
     refuse_if_another_is_near,
     search_options,
 )
+from keras_transformer.cli._target_language import target_language_failures
 from keras_transformer.inference.answer import Translation
 from keras_transformer.interrupts import interruptible
-from keras_transformer.text.division import TargetLanguageError, divided_for
+from keras_transformer.text.division import divided_for
 from keras_transformer.text.sentences import Lengths, Parts
 
 if TYPE_CHECKING:
@@ -81,9 +82,7 @@ def _divided(tokenizer: "Tokenizer", lengths: Lengths, target_language: str | No
     Raises:
         CommandError: If the model needs a target language, or has no such one.
     """
-    named = "Name it with --target-language, or begin the line with >>CODE<<."
-    remedy = named if tokenizer.all_languages else "Leave out --target-language."
-    with failures(TargetLanguageError, end=f" {remedy}"):
+    with target_language_failures(tokenizer):
         return divided_for(tokenizer, line, lengths, target_language)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from keras_transformer.cli import CommandError, failures, report
 from keras_transformer.cli._lines import read_lines, write_lines
+from keras_transformer.cli._target_language import add_target_language, target_language_failures
 from keras_transformer.text.corpus import STANDARD_INPUT
 from keras_transformer.text.visible import visible
 
@@ -35,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"F.html, a page, or F.png, a picture; an existing file is replaced ({DEFAULT})",
     )
     parser.add_argument("--target", metavar="TEXT", help="use this translation instead of the model's own")
+    add_target_language(parser)
     shown = parser.add_argument_group(
         "selection",
         "a picture shows what is selected, by default all; a page has everything, and opens there",
@@ -69,6 +71,9 @@ def run(arguments: argparse.Namespace) -> None:
         choice.check(sizes_of(network))
     check_writable(arguments.output)
     model = load_model(arguments.model)
+    if model.tokenizer is not None:
+        with target_language_failures(model.tokenizer):
+            text = model.tokenizer.with_language(text, arguments.target_language)
     from keras_transformer.viz.attention_page import attention_page
     from keras_transformer.viz.attention_picture import attention_png
 

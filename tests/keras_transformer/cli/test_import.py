@@ -112,6 +112,26 @@ def test_a_missing_target_language_is_refused_with_the_list(
     assert capsys.readouterr().out.endswith(by_option)
 
 
+def test_attention_names_the_target_language(
+    several: Path, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    attention = ["attention", str(several), "--output", str(page), "--target", "chat"]
+    assert main([*attention, "chat mange"]) == 1
+    assert "needs a target language: one of fra, deu, eng. Name it with --target-language" in (
+        capsys.readouterr().err
+    )
+    assert not page.exists()
+    assert main([*attention, "chat mange", "--target-language", "deu"]) == 0
+    by_option = page.read_bytes()
+    assert main([*attention, ">>deu<< chat mange"]) == 0
+    assert page.read_bytes() == by_option
+    one = ["attention", str(run), "--output", str(page), "--target", "chat", "chat mange"]
+    assert main(one) == 0
+    assert main([*one, "--target-language", "deu"]) == 1
+    assert "Leave out --target-language" in capsys.readouterr().err
+
+
 def test_evaluate_names_the_target_language(
     several: Path, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
