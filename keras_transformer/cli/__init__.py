@@ -52,11 +52,11 @@ class CommandError(Exception):
 
 @contextmanager
 def failures(*kinds: type[Exception], end: str = "") -> Iterator[None]:
-    """Convert errors of these kinds inside the context to a CommandError with their message and `end`."""
+    """Convert errors of these kinds inside the context to a CommandError whose message ends with `end`."""
     try:
         yield
     except kinds as error:
-        raise CommandError(f"{error}{end}") from error
+        raise CommandError(str(error).removesuffix(end) + end) from error
 
 
 def report(line: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer import TranslationModel
-from keras_transformer.cli import _models, main, train
+from keras_transformer.cli import CommandError, _models, failures, main, train
 from keras_transformer.models.network import Network
 from keras_transformer.training.recipe import Recipe
 from tests.support.commands import failed
@@ -331,3 +331,10 @@ def test_the_help_of_a_recipe_shows_no_default_but_those_that_are_used() -> None
             default = shown.partition(";")[0]
             assert (default if isinstance(value, str) else float(default)) == value, field.name
     assert "the phrasebook has a recipe of its own" in parser.format_help().replace("\n", " ")
+
+
+@pytest.mark.parametrize("message", ["two lines are missing", "two lines are missing."])
+def test_a_message_ends_with_one_full_stop(message: str) -> None:
+    with pytest.raises(CommandError) as refused, failures(ValueError, end="."):
+        raise ValueError(message)
+    assert str(refused.value) == "two lines are missing."
