@@ -2,12 +2,14 @@
 
 import asyncio
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.memory import spent
 from serving.addresses import in_address
 from serving.daemon import in_daemon
 from serving.limits import Limits
@@ -92,7 +94,7 @@ async def serve(
     try:
         if http_port is not None:
             http_port = await server.start_http(listening.host, http_port, listening.allowed_hosts)
-        stop = _stop_signal()
+        stop, began = _stop_signal(), time.monotonic()
         opening = asyncio.create_task(in_daemon(open_models, versions, settings))
         waiting = asyncio.create_task(stop.wait())
         tasks = [waiting, opening]
@@ -104,6 +106,7 @@ async def serve(
             await server.open(models)
             for line in _described(models):
                 note(line)
+            note(f"opened in {spent(began)}")
             announce(f"serving on {listening.address(port)}")
             if http_port is not None:
                 announce(f"http on {listening.address(http_port)}")

@@ -4,12 +4,12 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from keras_transformer.bulk import BulkError
 from keras_transformer.bulk.corpus_files import Input
 from keras_transformer.bulk.formats import Answers, Format, Place, Translate, format_of
 from keras_transformer.bulk.shards import Done, Failed, Shard, write_shard
+from keras_transformer.memory import peak_memory
 from keras_transformer.text.corpus import CorpusError
 
 EXPECTED = (BulkError, CorpusError, OSError)  # their message is for the user; any other error is a defect
@@ -50,17 +50,8 @@ class Worker:
             form = self.task.format_of(Input.of(shard.source))
             content = form.translate(shard.rows, Place(shard.source, shard.first), self._translate)
             write_shard(shard, lambda path: form.write(content, path))
-            return shard.done(time.monotonic() - began, _peak_memory())
+            return shard.done(time.monotonic() - began, peak_memory())
         except EXPECTED as error:
             return Failed(f"{error}")
         except Exception:
             return Failed(f"{shard} cannot be translated:\n{traceback.format_exc()}")
-
-
-def _peak_memory() -> int:
-    """Return the largest resident size of this process in bytes, on Linux; 0 elsewhere.
-
-    That of getrusage begins with the size of the process that has started this one.
-    """
-    status = Path("/proc/self/status")
-    return int(status.read_text().partition("VmHWM:")[2].split()[0]) * 1024 if status.exists() else 0

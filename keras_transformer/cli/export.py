@@ -8,6 +8,7 @@ examples:
 
 import argparse
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -17,6 +18,7 @@ from keras_transformer.cli._lines import read_lines
 from keras_transformer.cli._models import check_model, load_model, read_config
 from keras_transformer.files import check_writable
 from keras_transformer.interrupts import raise_interrupt
+from keras_transformer.memory import spent
 from keras_transformer.text.visible import visible
 from keras_transformer.training.runs.model_card import UNKNOWN_LICENSE
 
@@ -84,6 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Check everything that needs no model, then load the model and write the version."""
+    began = time.monotonic()
     request = _request(arguments)
     if arguments.output.exists():
         raise CommandError(
@@ -108,7 +111,9 @@ def run(arguments: argparse.Namespace) -> None:
     sentences = list(_sentences(arguments, valid))
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # oneDNN keeps a packed copy of each weight
     model = load_model(arguments.model)
-    _export(arguments, request, sentences, model)
+    size = _export(arguments, request, sentences, model)
+    print(visible(f"exported: {arguments.output}, {size / 1e6:.1f} MB, in {spent(began)}"))
+    print(visible(f"next:     keras-transformer verify {arguments.output}"))
 
 
 def _request(arguments: argparse.Namespace) -> "ExportRequest":
@@ -149,7 +154,8 @@ def _export(
     request: "ExportRequest",
     sentences: "list[SourceSentence]",
     model: "TranslationModel",
-) -> None:
+) -> int:
+    """Write the version, and return its size in bytes."""
     from export.golden_sentences import chosen
     from keras_transformer.cli._loading import load
 
@@ -164,9 +170,7 @@ def _export(
             _origin(arguments.model, model.lengths, arguments.license),
             _report,
         )
-    size = sum(file.bytes for file in version.manifest.files.values())
-    print(visible(f"exported: {arguments.output}, {size / 1e6:.1f} MB"))
-    print(visible(f"next:     keras-transformer verify {arguments.output}"))
+    return sum(file.bytes for file in version.manifest.files.values())
 
 
 def _origin(path: Path, lengths: "Lengths", license_id: str) -> "Origin":

@@ -10,12 +10,14 @@ examples:
 """
 
 import argparse
+import time
 from pathlib import Path
 
 from keras_transformer.cli import failures, report
 from keras_transformer.cli._loading import load
 from keras_transformer.files import check_new, check_writable
 from keras_transformer.libraries import LibraryError, check_installed
+from keras_transformer.memory import spent
 from keras_transformer.pretrained.directory import PretrainedDirectory, PretrainedError
 from keras_transformer.pretrained.marian_config import is_marians_own, read_marian_config
 from keras_transformer.text.visible import visible
@@ -35,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Import, and print the size and the next command."""
+    began = time.monotonic()
     with failures(LibraryError, end="."):
         check_installed(NEEDED, "importing a model", "layers")
     with failures(PretrainedError):
@@ -48,7 +51,8 @@ def run(arguments: argparse.Namespace) -> None:
         )
     size = sum(file.stat().st_size for file in arguments.run.rglob("*") if file.is_file())
     languages = model.tokenizer.target_languages
-    print(visible(f"imported: {arguments.run}, {model.count_params():,} parameters, {size / 1e6:.1f} MB"))
+    described = f"{model.count_params():,} parameters, {size / 1e6:.1f} MB, in {spent(began)}"
+    print(visible(f"imported: {arguments.run}, {described}"))
     if languages:
         print(visible(f"targets:  {', '.join(languages)}"))
     option = f" --target-language {languages[0]}" if languages else ""
