@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -75,7 +76,9 @@ def test_a_server_says_where_it_is_and_ends_well_when_it_is_told_to(exported: Pa
         out, err = started.communicate(timeout=30)
     assert (started.returncode, out) == (0, "")
     page = f"the page is at http://{http}/"
-    assert err.splitlines() == ["  fr-en 1: fr to en, float32", page, "draining ..."]
+    model, opened, *rest = err.splitlines()
+    assert [model, *rest] == ["  fr-en 1: fr to en, float32", page, "draining ..."]
+    assert re.fullmatch(r"opened in \d+\.\d s and \d+ MB of memory", opened)
 
 
 def test_under_load_a_server_that_is_told_to_go_finishes_what_it_has_taken(exported: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -83,7 +84,9 @@ def test_it_says_where_it_wrote_and_what_to_run_next(
     assert main(["export", str(run), "--output", str(output), "--format", "ctranslate2"]) == 0
     out, err = capsys.readouterr()
     first, second = out.splitlines()
-    assert first.startswith(f"exported: {output}, ") and first.endswith(" MB")
+    assert re.fullmatch(
+        rf"exported: {output}, \d+\.\d MB, in \d+\.\d s and (\d\.\d GB|\d+ MB) of memory", first
+    )
     assert second == f"next:     keras-transformer verify {output}"
     assert "writing ctranslate2 ..." in err.splitlines()
 

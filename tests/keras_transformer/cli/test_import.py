@@ -1,6 +1,7 @@
 """`import`: a MarianMT directory becomes a run, whole or not at all."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -53,7 +54,12 @@ def test_a_directory_of_marian_itself_becomes_a_run_that_translates_as_from_pret
     expected = TranslationModel.from_pretrained(tmp_path / "marian").hypotheses([text], alignment=False)
     (tmp_path / "texts").write_text(f"{text}\n", encoding="utf-8")
     assert main(["import", str(tmp_path / "marian"), "--run", str(tmp_path / "run")]) == 0
-    capsys.readouterr()
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(
+        rf"imported: {tmp_path / 'run'}, [\d,]+ parameters, \d+\.\d MB, "
+        r"in \d+\.\d s and (\d\.\d GB|\d+ MB) of memory",
+        first,
+    )
     assert main(["translate", str(tmp_path / "run"), "--input", str(tmp_path / "texts")]) == 0
     assert capsys.readouterr().out == f"{expected[0][0].text}\n"
 

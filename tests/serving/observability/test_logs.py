@@ -122,7 +122,7 @@ def test_for_people_the_terminal_stays_calm_unless_they_want_it_all(
         told = ended(started)
     access = [line for line in told if " INFO serving.access: method=" in line]
     assert len(access) == lines
-    assert len(told) == lines + 3  # what it serves, where the page is, and that it goes
+    assert len(told) == lines + 4  # what it serves, what opening it took, where the page is, and that it goes
 
 
 def test_no_value_of_a_message_forges_a_line_of_the_log() -> None:
