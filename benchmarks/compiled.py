@@ -33,12 +33,15 @@ def best_of_both(sides: Mapping[str, Side], kind: str, repeats: int) -> dict[str
         kind: "inference", or "training": the forward pass with dropout, and the gradients of all weights.
         repeats: Number of calls that are measured.
     """
-    calls = {(name, xla): _compiled(one, kind, xla) for name, one in sides.items() for xla in (False, True)}
+    calls = {
+        (name, xla): call for name, one in sides.items() for xla, call in enumerate(_compiled(one, kind))
+    }
     seconds = measure.take_turns(calls, repeats)
     return {name: min((seconds[name, xla] for xla in (False, True)), key=np.median) for name in sides}
 
 
-def _compiled(one: Side, kind: str, xla: bool) -> Callable[[], None]:
+def _compiled(one: Side, kind: str) -> tuple[Callable[[], None], Callable[[], None]]:
+    """Return the function without XLA and with it, of one trace."""
     import tensorflow as tf
 
     def train() -> Any:
@@ -47,9 +50,12 @@ def _compiled(one: Side, kind: str, xla: bool) -> Callable[[], None]:
         # as tensors: every optimizer of Keras makes one of the rows that TensorFlow gives for a table
         return [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, one.variables)]
 
-    function = tf.function((lambda: one.call(False)) if kind == "inference" else train, jit_compile=xla)
+    traced = tf.function((lambda: one.call(False)) if kind == "inference" else train).get_concrete_function()
 
-    def call_and_wait() -> None:
-        tf.nest.flatten(function())[0].numpy()
+    def waiting(function: Callable[[], Any]) -> Callable[[], None]:
+        def call_and_wait() -> None:
+            tf.nest.flatten(function())[0].numpy()
 
-    return call_and_wait
+        return call_and_wait
+
+    return waiting(traced), waiting(tf.function(traced, jit_compile=True))

@@ -16,6 +16,7 @@ T5_SIZES = {"width": 256, "inner_width": 704, "num_heads": 4, "head_width": 64, 
 T5_LAYERS = 2  # of the encoder, and of the decoder
 VIT_SIZES = {"num_layers": 6, "width": 192, "inner_width": 768, "num_heads": 3}
 SMALLEST = {"num_layers": 1, "width": 8, "inner_width": 8, "num_heads": 2}
+FEW_PIECES = {"vocabulary_size": 100}  # with SMALLEST: the logits would cost more than the network
 BATCH, LENGTH, IMAGE, PATCH = 8, 64, 96, 16
 
 Contest = Callable[[bool, list[str]], dict[str, Side]]
@@ -26,7 +27,7 @@ def _bert(smoke: bool, names: list[str]) -> dict[str, Side]:
 
     from keras_transformer.models import Bert
 
-    sizes = {**BERT_SIZES, **(SMALLEST if smoke else {})}
+    sizes = {**BERT_SIZES, **(SMALLEST | FEW_PIECES if smoke else {})}
     bert = Bert.from_preset("tiny", activation="gelu_tanh", **sizes)  # KerasHub's BERT has no other GELU
     ids = _padded_rows(sizes)
     types = tf.constant(np.random.default_rng(0).integers(0, 2, ids.shape), "int32")
@@ -58,7 +59,7 @@ def _bert(smoke: bool, names: list[str]) -> dict[str, Side]:
 def _gpt2(smoke: bool, names: list[str]) -> dict[str, Side]:
     from keras_transformer.models import GPT2
 
-    sizes = {**GPT2_SIZES, **(SMALLEST if smoke else {})}
+    sizes = {**GPT2_SIZES, **(SMALLEST | FEW_PIECES if smoke else {})}
     model = GPT2.from_preset("tiny", attention_dropout=0.1, **sizes)
     ids = _full_rows(sizes)
     sides = {"ours": side(lambda training: model(ids, training=training), [model])}
@@ -86,7 +87,7 @@ def _gpt2(smoke: bool, names: list[str]) -> dict[str, Side]:
 def _llama(smoke: bool, names: list[str]) -> dict[str, Side]:
     from keras_transformer.models import Llama
 
-    sizes = {**LLAMA_SIZES, **(SMALLEST if smoke else {})}
+    sizes = {**LLAMA_SIZES, **(SMALLEST | FEW_PIECES if smoke else {})}
     model = Llama.from_preset("tiny", **sizes)
     ids = _full_rows(sizes)
     sides = {"ours": side(lambda training: model(ids, training=training), [model])}
@@ -120,7 +121,8 @@ def _t5(smoke: bool, names: list[str]) -> dict[str, Side]:
 
     from keras_transformer.models import T5
 
-    sizes = {**T5_SIZES, **({"width": 8, "inner_width": 8, "num_heads": 2, "head_width": 4} if smoke else {})}
+    smallest = {"width": 8, "inner_width": 8, "num_heads": 2, "head_width": 4, **FEW_PIECES}
+    sizes = {**T5_SIZES, **(smallest if smoke else {})}
     layers = 1 if smoke else T5_LAYERS
     # the scores as in T5's own weights, which KerasHub's network expects
     model = T5.from_preset("tiny", encoder_layers=layers, decoder_layers=layers, score_scale=1.0, **sizes)
