@@ -81,10 +81,12 @@ def _measure(options: argparse.Namespace) -> None:
 
     if options.smoke:
         smallest.shrink_presets()
+    tf.config.run_functions_eagerly(options.smoke)  # the trainings: too few steps to trace one
     corpora = [_phrasebook(options), *([_multi30k(options.multi30k)] if options.multi30k else [])]
     runs = {
         corpus.name: {name: _trained(corpus, name, options) for name in ARCHITECTURES} for corpus in corpora
     }
+    tf.config.run_functions_eagerly(False)
     figures: dict[str, Any] = {}
     for corpus in corpora:
         lengths = [round(mean(len(source.split()) for source, _ in group), 1) for group in corpus.groups]

@@ -59,16 +59,12 @@ def main() -> None:
         return
     figures: dict[str, Any] = {}
     ratios: dict[str, Any] = {}
-    if not any(given):
-        _in_scratch(_compare_random, options, figures, ratios)
-    if any(given) or options.smoke:
-        _in_scratch(_compare_trained, options, figures, ratios)
-    measure.report("student", ["ctranslate2", "onnxruntime", "tensorflow"], figures, ratios, options.json)
-
-
-def _in_scratch(compare: Callable[..., None], *arguments: Any) -> None:
     with tempfile.TemporaryDirectory(prefix="student-") as scratch:
-        compare(Path(scratch), *arguments)
+        if not any(given):
+            _compare_random(Path(scratch), options, figures, ratios)
+        if any(given) or options.smoke:
+            _compare_trained(Path(scratch), options, figures, ratios)
+    measure.report("student", ["ctranslate2", "onnxruntime", "tensorflow"], figures, ratios, options.json)
 
 
 def _compare_random(
@@ -93,9 +89,8 @@ def _compare_trained(
     scratch: Path, options: argparse.Namespace, figures: dict[str, Any], ratios: dict[str, Any]
 ) -> None:
     if options.smoke:
-        options.teacher = options.student = scratch / "student.keras"
+        options.teacher = options.student = scratch / "run"  # the random student, which is exported
         options.source, options.reference = scratch / "test.fr", scratch / "test.en"
-        smallest.write_model(options.student)
         smallest.write_texts(options.source, options.reference)
     test = ["--source", options.source, "--reference", options.reference, "--tokenize", options.tokenize]
     bleu = {}
@@ -208,7 +203,7 @@ def _ctranslate2(scratch: Path) -> Callable[[list[str]], Any]:
 
 
 def _with_version(options: argparse.Namespace, name: str) -> str:
-    """Return the first side with the same run, which is exported once: a smoke test has one for both."""
+    """Return the first side with the same run: a smoke test has one for both."""
     return next(side for side in TRAINED if getattr(options, side) == getattr(options, name))
 
 
@@ -217,7 +212,9 @@ def _version(scratch: Path, name: str) -> Path:
 
 
 def _export(run: Path, version: Path, *more: object) -> None:
-    _command("export", run, "--output", version, "--quantize", "int8", *more)
+    """Export a run unless that has been done."""
+    if not version.exists():
+        _command("export", run, "--output", version, "--quantize", "int8", *more)
 
 
 def _command(*arguments: object) -> str:
