@@ -11,6 +11,8 @@ from keras_transformer import TranslationModel
 from tests.support.once import made_once
 from tests.support.paths import ROOT
 
+#: The kinds whose answers are asked of every runtime.
+KINDS = ("swish", "untied", "two_vocabularies", "languages", "short_answers")
 GOLDEN = ROOT / "tests" / "keras_transformer" / "pretrained" / "golden"
 
 
@@ -32,6 +34,16 @@ def exported(
 
 
 def exported_once(shared: Path, kind: str) -> Path:
-    """Return models/fr-mul/1 of a golden directory, in ONNX, exported once in a run of the tests."""
+    """Return models/fr-mul/1 of a golden directory, exported once in a run of the tests.
+
+    The KINDS are exported in every format and in int8, all others in ONNX.
+    """
     place = Path("models", "fr-mul", "1")
-    return made_once(shared / f"imported-{kind}", lambda new: exported(kind, new / place, "onnx")) / place
+
+    def make(new: Path) -> None:
+        if kind in KINDS:
+            exported(kind, new / place, "saved_model", "onnx", "ctranslate2", quantize="int8")
+        else:
+            exported(kind, new / place, "onnx")
+
+    return made_once(shared / f"imported-{kind}", make) / place
