@@ -35,7 +35,8 @@ def model() -> TranslationModel:
     model.compile(keras.optimizers.Adam(0.01), LabelSmoothedCrossEntropy(0.0), jit_compile=False)
     source, labels = rows(tokenizer)
     inputs = {"source": source, "target": shifted(labels, tokenizer.bos_id)}
-    model.fit(inputs, labels, epochs=60, verbose=0)
+    sixty = {name: np.tile(ids, (60, 1)) for name, ids in inputs.items()}
+    model.fit(sixty, np.tile(labels, (60, 1)), batch_size=len(PAIRS), shuffle=False, verbose=0)
     return model
 
 
@@ -85,7 +86,7 @@ def fresh(tokenizer: Tokenizer) -> TranslationModel:
 @pytest.fixture(scope="module")
 def held_out(pairs: list[Pair]) -> list[Pair]:
     long = Pair(" ".join(pair.source for pair in pairs[:9]), " ".join(pair.target for pair in pairs[:9]))
-    return [*pairs[:30], long, *pairs[30:60], Pair("Oui.", long.target)]
+    return [*pairs[:14], long, *pairs[14:28], Pair("Oui.", long.target)]
 
 
 def scored(model: TranslationModel, held_out: list[Pair]) -> tuple[dict[str, float], list[Any]]:
