@@ -9,7 +9,7 @@ import pytest
 from keras_transformer import TokenEmbedding, TransformerDecoder, TransformerEncoder
 from tests.support.compiling import JIT
 
-SIZES = {"num_layers": 2, "num_heads": 2, "inner_width": 12, "dropout": 0.0}
+SIZES = {"num_layers": 1, "num_heads": 2, "inner_width": 12, "dropout": 0.0}
 IDS = np.array([[1, 2, 3, 0], [4, 5, 6, 7]])
 TARGETS = np.random.default_rng(1).normal(size=(2, 4, 8)).astype("float32")
 
@@ -31,7 +31,7 @@ def learned(*recomputed: str) -> list[np.ndarray]:
 
 @pytest.mark.parametrize(
     "recomputed",
-    [["encoder", "decoder"], ["block_0", "block_1"], ["self_attention", "cross_attention"]],
+    [["encoder", "decoder"], ["block_0"], ["self_attention", "cross_attention"]],
     ids=["stacks", "blocks", "attention"],
 )
 def test_a_step_with_gradient_checkpointing_is_the_step_without_it(recomputed: list[str]) -> None:

@@ -12,7 +12,7 @@ from keras_transformer.models import GPT2, T5, Llama
 from keras_transformer.text.subword_tokenizer import SubwordTokenizer
 from tests.support.compiling import JIT
 
-SMALL = {"num_layers": 2, "width": 32, "inner_width": 48, "num_heads": 4}
+SMALL = {"num_layers": 1, "width": 32, "inner_width": 48, "num_heads": 4}
 COUNTING = (np.arange(12) + np.arange(512)[:, None]) % 9 + 2  # each number follows the one before it
 
 

@@ -31,7 +31,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def built(**options: Any) -> TranslationModel:
     keras.utils.set_random_seed(3)
-    model = TranslationModel(Network(2, 2, 16, 24, 2, max_length=32, **options), 30)
+    model = TranslationModel(Network(1, 1, 16, 24, 2, max_length=32, **options), 30)
     model.build()
     for variable in model.weights:  # biases and normalisations begin as if they were not there
         variable.assign(variable + 0.3 * np.random.default_rng(1).normal(size=variable.shape))

@@ -19,8 +19,9 @@ from keras_transformer.phrasebook import phrasebook
 START, END, LONGEST = 2, 3, 60
 PAIRS = list(phrasebook("fr-en", "train", 200))
 
-#: What a network may be, in three models.
-SETTINGS = [{}, {"norm_first": False}, {"joint": False, "activation": "gelu"}]
+#: What a network may be, in three models. The first has two layers a side, so that layers may be mixed up.
+ONE_LAYER = {"encoder_layers": 1, "decoder_layers": 1}
+SETTINGS = [{}, {"norm_first": False, **ONE_LAYER}, {"joint": False, "activation": "gelu", **ONE_LAYER}]
 
 Rows = list[list[int]]
 
@@ -53,7 +54,8 @@ def random_model(joint: bool = True, **network: Hashable) -> TranslationModel:
     tokenizer = Tokenizer.train(PAIRS, 380, joint=joint)
     keras.utils.set_random_seed(4)
     target = None if joint else tokenizer.target_size
-    sizes = Network(2, 2, 16, 24, 2, max_length=LONGEST, **network)
+    layers = {"encoder_layers": 2, "decoder_layers": 2}
+    sizes = Network(width=16, inner_width=24, num_heads=2, max_length=LONGEST, **{**layers, **network})
     model = TranslationModel(sizes, tokenizer.source_size, target, tokenizer)
     model.build()
     for weight in model.trainable_variables:
