@@ -1,14 +1,25 @@
 """What the tests of the commands share: a small model that says something, as translate finds it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import keras
 import pytest
 
 from keras_transformer import TranslationModel
+from keras_transformer.bulk import processes
 from keras_transformer.models.network import Network
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.text.tokenizer import Tokenizer
+from tests.support import forked_workers
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _workers_in_forks() -> Iterator[None]:
+    """Fork the workers of corpora; those of commands that tests start are started."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "subprocess", forked_workers)
+        yield
 
 
 @pytest.fixture(scope="module")
