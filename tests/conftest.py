@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["OMP_NUM_THREADS"] = "1"  # as `make test` has it; tests.support.fork_server needs it
-# What XLA compiles here runs a few times: LLVM's optimizations would cost more than they save.
+# What XLA compiles here runs a few times: LLVM's optimizations would cost more than they save. The fusion
+# emitters, which XLA has by default, take twice as long without them, to compile as well as to run.
 os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_use_fusion_emitters=false",
 )
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests ask ONNX Runtime without any code of ours between
 os.environ.pop("TF_ENABLE_ONEDNN_OPTS", None)
@@ -111,6 +114,15 @@ def exported(shared: Path) -> Path:
     from tests.support.versions.small_model import exported_once
 
     return exported_once(shared / "int8", "models/fr-en/1", "onnx", quantize="int8")
+
+
+@pytest.fixture(scope="session")
+def everything(shared: Path) -> Path:
+    """The same model in every format, with text.onnx."""
+    from tests.support.versions.small_model import exported_once
+
+    formats = ("saved_model", "onnx", "ctranslate2")
+    return exported_once(shared / "everything", "1", *formats, quantize="int8", with_tokenizer=True)
 
 
 @pytest.fixture(scope="session")

@@ -8,14 +8,12 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import keras
 import pytest
 import yaml
 
-from export.formats.writers.saved_model import write_saved_model
 from keras_transformer import Tokenizer, TranslationModel
 from keras_transformer.cli import main
 from keras_transformer.models.network import Network
@@ -23,7 +21,6 @@ from keras_transformer.phrasebook import phrasebook
 from serving import Client, TranslationError
 from tests.support.needed import program
 from tests.support.serving.serve_process import serving
-from tests.support.versions.small_model import exported_once, small_model
 
 ROOT = Path(__file__).parents[2]
 
@@ -166,11 +163,10 @@ def test_the_program_of_the_first_page_builds_a_model() -> None:
 
 
 def test_other_runtimes_open_a_version_as_their_page_does(
-    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    everything: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    version = tmp_path / "build" / "demo" / "models" / "fr-en" / "1"
-    copytree(exported_once(shared / "ctranslate2", "1", "ctranslate2"), version)
-    write_saved_model(small_model(), version)
+    (tmp_path / "build" / "demo" / "models" / "fr-en").mkdir(parents=True)
+    (tmp_path / "build" / "demo" / "models" / "fr-en" / "1").symlink_to(everything)
     monkeypatch.chdir(tmp_path)
     code = "\n".join(blocks("other-runtimes.md", "python"))
     exec(compile(code, "docs/how-to/other-runtimes.md", "exec"), {})

@@ -28,7 +28,7 @@ from keras_transformer.graphs.int8 import Int8
 from keras_transformer.models.network import Network
 from tests.support.commands import failed
 from tests.support.versions.damages import golden, summed_again, written
-from tests.support.versions.small_model import PAIRS, exported, small_model
+from tests.support.versions.small_model import PAIRS, small_model
 
 WITH_BEAMS = (
     ("saved_model", "float32"),
@@ -41,14 +41,6 @@ WITH_BEAMS = (
 @pytest.fixture(scope="module")
 def model() -> TranslationModel:
     return small_model()
-
-
-@pytest.fixture(scope="module")
-def everything(model: TranslationModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    formats = ("saved_model", "onnx", "ctranslate2")
-    return exported(
-        model, tmp_path_factory.mktemp("all") / "1", *formats, quantize="int8", with_tokenizer=True
-    ).directory
 
 
 @pytest.fixture

@@ -45,7 +45,12 @@ def exported(model: TranslationModel, output: Path, *formats: str, **options: An
 
 
 def exported_once(
-    folder: Path, place: str, *formats: str, quantize: str | None = None, **settings: Any
+    folder: Path,
+    place: str,
+    *formats: str,
+    quantize: str | None = None,
+    with_tokenizer: bool = False,
+    **settings: Any,
 ) -> Path:
     """Return a version at `place` in `folder`, exported once in a run of the tests.
 
@@ -53,6 +58,7 @@ def exported_once(
     """
 
     def make(new: Path) -> None:
-        exported(small_model(**settings), new / place, *formats, quantize=quantize)
+        model = small_model(**settings)
+        exported(model, new / place, *formats, quantize=quantize, with_tokenizer=with_tokenizer)
 
     return made_once(folder, make) / place
