@@ -21,6 +21,7 @@ from typing import IO
 import pytest
 import tensorflow as tf
 
+from keras_transformer import TranslationModel
 from keras_transformer.cli import PROGRAM, main
 from keras_transformer.phrasebook import phrasebook
 from keras_transformer.training.data import corpus_options, prepare
@@ -221,6 +222,21 @@ def test_the_commands_of_a_page_run_one_after_the_other(
     for command in filter(is_run, SHOWN[page]):
         shell.run(command)
     assert [name for name in WRITTEN.get(page, ()) if not Path(name).is_file()] == []
+
+
+def test_the_first_commands_of_the_page_on_translation_write_the_answers_of_the_model(
+    presupposed: Path, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "run").symlink_to(presupposed / "trained")
+    (tmp_path / "letters.fr").write_text("Merci.\n", "utf-8")
+    (tmp_path / "corpus.fr.gz").write_bytes(gzip.compress(b"Non.\n"))
+    for command in SHOWN["docs/how-to/translate.md"][:3]:
+        shell.run(command)
+    answers = [Path(name).read_text("utf-8") for name in ("output-1", "letters.en", "corpus.en")]
+    model = TranslationModel.load("build/run")
+    assert "".join(answers).splitlines() == model.translate(["Je suis étudiant.", "Merci.", "Non."])
 
 
 @pytest.mark.parametrize("pattern", NOT_RUN)

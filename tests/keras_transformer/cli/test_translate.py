@@ -5,8 +5,6 @@ import io
 import json
 import math
 import os
-import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -308,24 +306,6 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
         main(["translate", *arguments])
     assert stopped.value.code == 2
     assert "usage: keras-transformer translate" in capsys.readouterr().err
-
-
-def test_the_documented_commands_run(run: Path, tmp_path: Path, model: TranslationModel) -> None:
-    guide = (Path(__file__).parents[3] / "docs" / "how-to" / "translate.md").read_text("utf-8")
-    commands = re.findall(r"^```sh\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)[0]
-    (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "run").symlink_to(run)
-    (tmp_path / "letters.fr").write_text("Merci.\n")
-    with gzip.open(tmp_path / "corpus.fr.gz", "wb") as file:
-        file.write(b"Non.\n")
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["sh", "-ec", commands], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True,
-        check=False, timeout=240,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
-    out = done.stdout.decode() + (tmp_path / "letters.en").read_text() + (tmp_path / "corpus.en").read_text()
-    assert out.splitlines() == model.translate(["Je suis étudiant.", "Merci.", "Non."])
 
 
 def test_a_terminal_of_another_encoding_gets_utf8(
