@@ -134,6 +134,15 @@ def test_the_children_of_one_that_forks_them_are_forks_and_its_own() -> None:
     assert [line[1] for line in lines] == [str(os.getpid()), lines[0][2], lines[1][2]]
 
 
+def test_what_a_fork_sets_too_late_for_tensorflow_starts_none_of_its_children() -> None:
+    code = (
+        "import os, subprocess, sys; os.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'; "
+        "subprocess.run([sys.executable, '-c', 'import sys; print(\"keras\" in sys.modules)'], check=True)"
+    )
+    command = [sys.executable, "-c", code]
+    assert fork_server.run(command, forking_children=True, capture_output=True).stdout == b"True\n"
+
+
 def test_what_cannot_be_a_fork_is_started() -> None:
     command = [
         sys.executable,

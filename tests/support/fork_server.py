@@ -103,8 +103,12 @@ class _Server:
         self._fixed = _fixed(AT_START)
 
     def is_as(self, environment: Mapping[str, str]) -> bool:
-        """Whether imports in this environment are the same as there."""
-        return _fixed(environment) == self._fixed
+        """Whether imports in this environment are the same as there.
+
+        What a fork sets for TensorFlow comes too late for it, and so it does for the forks that it starts.
+        """
+        late = () if self is not _Server.inherited else ("TF_ENABLE_ONEDNN_OPTS",)
+        return _fixed({name: environment[name] for name in environment.keys() - late}) == self._fixed
 
     def start(self, request: tuple[list[str], str, dict[str, str], bool, bool], files: list[int]) -> int:
         """Return the id of a process that is a child of this one; the request is what `_become` takes."""
