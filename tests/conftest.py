@@ -118,11 +118,11 @@ def exported(shared: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def everything(shared: Path) -> Path:
-    """The same model in every format, with text.onnx."""
+    """models/fr-en/1 in every format, with text.onnx and int8."""
     from tests.support.versions.small_model import exported_once
 
-    formats = ("saved_model", "onnx", "ctranslate2")
-    return exported_once(shared / "everything", "1", *formats, quantize="int8", with_tokenizer=True)
+    place, formats = "models/fr-en/1", ("saved_model", "onnx", "ctranslate2")
+    return exported_once(shared / "everything", place, *formats, quantize="int8", with_tokenizer=True)
 
 
 @pytest.fixture(scope="session")

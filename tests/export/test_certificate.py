@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +14,6 @@ import pytest
 from export.artifact.golden import BEAM
 from export.artifact.manifest import open_version
 from export.calibration import observed_ranges
-from export.formats.onnx_format import TEXT_ONNX
-from export.formats.registry import format_of
 from export.formats.writers.onnx_scheduler import write_scheduler_onnx
 from export.formats.writers.onnx_translate import write_translate_onnx
 from export.formats.writers.saved_model import write_saved_model
@@ -27,7 +24,8 @@ from keras_transformer.cli import main
 from keras_transformer.graphs.int8 import Int8
 from keras_transformer.models.network import Network
 from tests.support.commands import failed
-from tests.support.versions.damages import golden, summed_again, written
+from tests.support.versions.damages import golden, summed_again
+from tests.support.versions.one_format import only
 from tests.support.versions.small_model import PAIRS, small_model
 
 WITH_BEAMS = (
@@ -46,22 +44,6 @@ def model() -> TranslationModel:
 @pytest.fixture
 def full(everything: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(everything, tmp_path / "1"))
-
-
-def only(version: Path, kind: str) -> None:
-    """This format is kept, without text.onnx, and no other."""
-
-    def forget(values: dict[str, Any]) -> None:
-        for name in list(values["files"]):
-            if format_of(name) not in (kind, "all") or name == TEXT_ONNX:
-                (version / name).unlink()
-                del values["files"][name]
-        values["formats"] = {kind: values["formats"][kind]}
-
-    written(version, forget)
-    for folder in filter(Path.is_dir, version.iterdir()):
-        if not any(folder.iterdir()):
-            folder.rmdir()
 
 
 def test_every_runtime_says_what_the_model_says_token_by_token(full: Path) -> None:

@@ -17,7 +17,7 @@ def model() -> keras.Model:
     target, source = (keras.Input((None,), dtype="int32", name=name) for name in ("target", "source"))
     allowed = keras.Input((None, None), dtype="bool", name="allowed")
     embedding, positions = kt.TokenEmbedding(30, 16), kt.PositionalEncoding(16, kind="learned")
-    settings = {"num_layers": 2, "num_heads": 2, "inner_width": 24}
+    settings = {"num_layers": 1, "num_heads": 2, "inner_width": 24}
     memory = kt.TransformerEncoder(**settings)(positions(embedding(source)), attention_mask=allowed)
     decoded = kt.TransformerDecoder(**settings)(positions(embedding(target)), memory)
     logits = embedding(decoded, reverse=True)

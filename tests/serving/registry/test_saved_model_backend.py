@@ -1,5 +1,6 @@
 """TensorFlow behind the engine: the answers of the golden sentences, whoever stands beside a row."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +14,17 @@ from serving.engine.engine import Engine
 from serving.registry.discovery import find_versions, open_models
 from serving.registry.served_version import EngineSettings, ModelError, load_model
 from tests.support.serving.serve_process import serving
-from tests.support.versions.small_model import exported, small_model
+from tests.support.versions.one_format import only
 
 SETTINGS = EngineSettings(slots=3, runtime="tensorflow")
 
 
 @pytest.fixture(scope="module")
-def version(tmp_path_factory: pytest.TempPathFactory) -> Version:
+def version(everything: Path, tmp_path_factory: pytest.TempPathFactory) -> Version:
     """models/fr-en/1, a SavedModel and nothing else."""
     directory = tmp_path_factory.mktemp("tensorflow") / "models" / "fr-en" / "1"
-    exported(small_model(), directory, "saved_model")
+    shutil.copytree(everything, directory)
+    only(directory, "saved_model")
     return open_version(directory)
 
 

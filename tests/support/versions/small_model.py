@@ -56,9 +56,9 @@ def exported_once(
 
     The settings are those of the small model.
     """
+    options = {"quantize": quantize, "with_tokenizer": with_tokenizer}
 
     def make(new: Path) -> None:
-        model = small_model(**settings)
-        exported(model, new / place, *formats, quantize=quantize, with_tokenizer=with_tokenizer)
+        exported(small_model(**settings), new / place, *formats, **options)
 
     return made_once(folder, make) / place
