@@ -34,7 +34,9 @@ def best_of_both(sides: Mapping[str, Side], kind: str, repeats: int) -> dict[str
         repeats: Number of calls that are measured.
     """
     calls = {
-        (name, xla): call for name, one in sides.items() for xla, call in enumerate(_compiled(one, kind))
+        (name, xla): call
+        for name, one in sides.items()
+        for xla, call in zip((False, True), _compiled(one, kind), strict=True)
     }
     seconds = measure.take_turns(calls, repeats)
     return {name: min((seconds[name, xla] for xla in (False, True)), key=np.median) for name in sides}

@@ -12,8 +12,8 @@ turns of a fifth of a second with the others. Timed is a call from texts to text
 themselves, with the memory at the peak. In float32 all sides have to give the same texts.
 
 `products` are the float32 matrix products of a batch alone, as ONNX Runtime, NumPy and PyTorch compute them.
-`limit/transformers` is the time of transformers over that of the fastest products: in float32 nothing that
-multiplies the same matrices can be faster beside transformers.
+`limit/NAME` is the time of NAME over that of the fastest products: the most times as fast as NAME that a
+float32 search with these libraries can be.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The float32 matrix products of a batch of texts, and nothing else: no search takes less time than they do.
+"""The float32 matrix products of a batch of texts, and nothing else: a search takes longer.
 
 They are those of the encoder and of the keys and values for the decoder, a row for each source token and none
 for padding; and those of the decoder and of the logits in every step. Attention, normalization, activations,
@@ -32,12 +32,8 @@ def products(
     width, inner = sizes.width, sizes.inner
     attention, feed_forward = [(width, 3 * width), (width, width)], [(width, inner), (inner, width)]
     encoder_block = [*attention, *feed_forward]
-    decoder_block = [
-        *attention,
-        (width, width),
-        (width, width),
-        *feed_forward,
-    ]  # query and output of the second
+    attention_to_source = [(width, width)] * 2  # query and output
+    decoder_block = [*attention, *attention_to_source, *feed_forward]
     decoder_layers = sizes.decoder_layers or sizes.layers
     rng = np.random.default_rng(0)
 

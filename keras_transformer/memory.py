@@ -13,16 +13,17 @@ def give_back() -> None:
 
 
 def peak_memory() -> int:
-    """Return the largest resident size of this process in bytes, on Linux; 0 elsewhere.
+    """Return the largest resident size of this process so far in bytes; 0 where the system does not tell.
 
     That of getrusage begins with the size of the process that has started this one.
     """
     status = Path("/proc/self/status")
-    return int(status.read_text().partition("VmHWM:")[2].split()[0]) * 1024 if status.exists() else 0
+    _, _, found = status.read_text().partition("VmHWM:") if status.exists() else ("", "", "")
+    return int(found.split()[0]) * 1024 if found else 0
 
 
 def spent(began: float) -> str:
-    """Return the time since `began` and the memory of this process, as "5.2 s and 1.8 GB of memory".
+    """Return the time since `began` and the highest memory so far, as "5.2 s and 1.8 GB of memory".
 
     Args:
         began: Value of time.monotonic() at the beginning.

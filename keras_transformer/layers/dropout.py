@@ -29,13 +29,14 @@ class Dropout(keras.layers.Dropout):
         if not training or not own:
             return super().call(inputs, training=training)
         kept = _random_levels(inputs, self.seed_generator.next()) >= dropped
-        return inputs * (ops.cast(kept, inputs.dtype) * (LEVELS / (LEVELS - dropped)))
+        scale = LEVELS / (LEVELS - dropped)
+        return inputs * (ops.cast(kept, inputs.dtype) * scale)  # an infinite input that is dropped is nan
 
 
 def _random_levels(like: Tensor, seed: Tensor) -> Tensor:
     """Draw a whole number below LEVELS for each element of a tensor; one number of 32 bits gives two."""
     import tensorflow as tf  # noqa: PLC0415
 
-    count = tf.size(like)
+    count = tf.size(like, out_type=tf.int64)
     pairs = tf.random.stateless_uniform([(count + 1) // 2], tf.cast(seed, tf.int32), None, None, tf.uint32)
     return tf.reshape(tf.reshape(tf.bitcast(pairs, tf.uint16), [-1])[:count], tf.shape(like))

@@ -38,6 +38,7 @@ _KNOWN = {
     layers.MultiHeadAttention,
     layers.FeedForward,
     Dropout,
+    keras.layers.Dropout,
     RecurrentTranslationModel,
     keras.layers.Bidirectional,
     keras.layers.GRU,

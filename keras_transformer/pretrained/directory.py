@@ -39,7 +39,9 @@ class PretrainedDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_dir():
-            raise PretrainedError(path, ["it is no directory: name that of config.json or model.npz"])
+            raise PretrainedError(
+                path, ["it is no directory: name that of config.json, model.npz or decoder.yml"]
+            )
         root = path.resolve()
         self._roots = [root]
         if root.parent.name == "snapshots":

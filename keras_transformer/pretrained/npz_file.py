@@ -22,6 +22,13 @@ _DAMAGED = (ValueError, KeyError, EOFError, OSError, OverflowError, RuntimeError
             zipfile.BadZipFile, yaml.YAMLError)  # fmt: skip
 
 
+class _Options(yaml.SafeLoader):
+    """YAML without merged mappings, `<<`, which make ten entries of one in each line."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Merge nothing."""
+
+
 def open_npz(path: Path) -> tuple[Weights, dict[str, Any]]:
     """Read the names and shapes of the tensors, and the options. Nothing in the file is executed.
 
@@ -45,7 +52,7 @@ def open_npz(path: Path) -> tuple[Weights, dict[str, Any]]:
                 raise ValueError(f"{OPTIONS} has more than {MAX_OPTIONS_BYTES:,} bytes")
             shapes = {name: _shape(archive, name, entry) for name, entry in entries.items()}
             text = _values(path, entries[OPTIONS].filename)().tobytes().rstrip(b"\0").decode()
-        options = yaml.safe_load(text)
+        options = yaml.load(text, Loader=_Options)
         if not isinstance(options, dict):
             raise ValueError(f"{OPTIONS} must hold options by name")
         for name, value in options.items():  # a few bytes of YAML can stand for lists of lists without end

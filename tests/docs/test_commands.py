@@ -235,6 +235,7 @@ def test_the_first_commands_of_the_page_on_translation_write_the_answers_of_the_
     for command in SHOWN["docs/how-to/translate.md"][:3]:
         shell.run(command)
     answers = [Path(name).read_text("utf-8") for name in ("output-1", "letters.en", "corpus.en")]
+    assert len(set(answers)) == 3
     model = TranslationModel.load("build/run")
     assert "".join(answers).splitlines() == model.translate(["Je suis étudiant.", "Merci.", "Non."])
 

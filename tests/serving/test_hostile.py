@@ -86,7 +86,9 @@ def server(exported: Path) -> Iterator[Started]:
         process.terminate()
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0  # nobody is inside any more
-        assert [line for line in err.splitlines() if not line.startswith("opened in ")] == [
+        model, opened, *rest = err.splitlines()
+        assert opened.startswith("opened in ")
+        assert [model, *rest] == [
             "  fr-en 1: fr to en, float32",
             f"the page is at http://{http}/",
             "draining ...",

@@ -48,6 +48,7 @@ def test_whenever_requests_come_and_beside_whatever_each_says_what_it_says_alone
         alone = expected[beam][text]
         found = [(token.id, token.log_prob) for token in answer.tokens]
         differing += found != list(zip(alone.ids, np.float32(alone.log_probs), strict=True))
+        assert answer.score == pytest.approx(np.mean(alone.log_probs), abs=1e-6)
 
     async def one(service: Any, texts: list[str], beam: int) -> None:
         async with room:

@@ -14,7 +14,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 from tests.support import forked_workers
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _workers_in_forks() -> Iterator[None]:
     """Fork the workers of corpora; those of commands that tests start are started."""
     with pytest.MonkeyPatch.context() as patch:

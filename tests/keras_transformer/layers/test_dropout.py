@@ -143,3 +143,5 @@ def test_the_gradient_passes_where_the_value_passed(jit_compile):
 
     assert 0 < np.count_nonzero(value) < 200
     same(gradient, value * 3 / 7, atol=1e-6)
+    again, _ = value_and_gradient(tf.fill([40, 5], 7.0))
+    assert np.any(number(again) != number(value))  # each call draws anew

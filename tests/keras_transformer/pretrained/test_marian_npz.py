@@ -23,7 +23,7 @@ from tests.support.marian_kinds import sentences
 
 #: Options, and a seed under which answers differ from text to text.
 KINDS: dict[str, dict[str, Any]] = {
-    "post-norm": {"seed": 2},
+    "post-norm, one SentencePiece model": {"vocabularies": "one spm", "seed": 2},
     "pre-norm": {**marian_npz.PRE_NORM, "seed": 5},
     "relu, deep encoder, one table and an output of its own": {
         "transformer_ffn_activation": "relu", "enc_depth": 3,
@@ -254,6 +254,12 @@ def text(options: str) -> bytes:
 HUGE = array(np.zeros((99999999, 0), np.float32)).replace(b", 0)", b", 9)")
 OPTIONS = "special:model.yml.npy"
 BOMB = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 1000)}]\n" for i in range(1, 9))
+MERGES = (
+    "a0: &a0 {"
+    + ", ".join(f"k{i}: 1" for i in range(10))
+    + "}\n"
+    + "".join(f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 10)}]}}\n" for i in range(1, 12))
+)
 HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no archive": (lambda path: path.write_bytes(b"PK" * 99), "damaged"),
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:9000]), "damaged"),
@@ -269,6 +275,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: entry(path, OPTIONS, text(BOMB)),
         "option 'a1' must be a value or a list of values",
     ),
+    "options that merge tenfold with each line": (
+        lambda path: entry(path, OPTIONS, text(MERGES)),
+        "could not determine a constructor",
+    ),
     "options of no names": (lambda path: entry(path, OPTIONS, text("- 1")), "options by name"),
     "a huge tensor": (lambda path: entry(path, "Wemb.npy", HUGE), "Wemb is truncated"),
     "numbers of texts": (lambda path: entry(path, "Wemb.npy", array(np.array(["a"]))), "not of floats"),
@@ -280,6 +290,22 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "vocabulary with an id twice": (
         lambda path: (path.parent / "vocab.yml").write_text('"</s>": 0\n"<unk>": 1\na: 0'),
         "the id 0 is given twice",
+    ),
+    "vocabulary that nests": (
+        lambda path: (path.parent / "vocab.yml").write_text("[" * 30_000),
+        "vocab.yml must be YAML with a line `piece: id` for each piece (it is nested too deeply)",
+    ),
+    "names that nest": (
+        lambda path: (path.parent / "decoder.yml").write_text("models: " + "[" * 30_000),
+        "nested too deeply",
+    ),
+    "a name that is too long": (
+        lambda path: (path.parent / "decoder.yml").write_text(f"models: [{'m' * 300}.npz]"),
+        "a name has more than 255 bytes",
+    ),
+    "names of what is not there": (
+        lambda path: (path.parent / "decoder.yml").write_text("models: [other.npz]"),
+        "other.npz is missing, which decoder.yml names: copy it into the directory, or correct decoder.yml",
     ),
     "vocabulary of a list": (lambda path: (path.parent / "vocab.yml").write_text("- 1"), "piece: id"),
     "vocabulary without an end": (

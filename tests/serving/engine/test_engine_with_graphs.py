@@ -91,6 +91,7 @@ def test_beams_of_any_width_have_the_tokens_and_scores_that_they_have_alone(
     def give_up_another(request: Request) -> None:
         told(request)
         for another in gives_up.pop(id(request), []):
+            cancelled.add(id(another))
             engine.cancel(another)
 
     requests = [
@@ -106,6 +107,7 @@ def test_beams_of_any_width_have_the_tokens_and_scores_that_they_have_alone(
         for row in rows
     ]
     at_once = rng.sample(requests, count // 40)
+    cancelled = {id(each) for each in at_once}
     whoever = rng.sample(range(count - 4), count // 20)  # when it ends, one that came soon after gives up
     gives_up = {id(requests[each]): requests[each + 1 : each + 4] for each in whoever}
     refused = []
@@ -128,6 +130,7 @@ def test_beams_of_any_width_have_the_tokens_and_scores_that_they_have_alone(
     for each in requests:
         if each.end is End.EXPIRED or each in refused:
             assert each.deadline is not None
+        assert each.end is not End.CANCELLED or id(each) in cancelled
         if each.end is End.CANCELLED or each.end is End.EXPIRED or each in refused:
             assert each.answers == []
             continue
