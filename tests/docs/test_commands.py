@@ -28,6 +28,7 @@ from keras_transformer.training.data import corpus_options, prepare
 from tests.support.paths import ROOT
 from tests.support.serving.serve_process import serving_both
 from tests.support.small_training import small_tiny
+from tests.support.versions.small_model import small_model
 
 # Functions of tf.data are traced all the same.
 pytestmark = pytest.mark.filterwarnings("ignore:Even though the `tf.config.*functions_eagerly:UserWarning")
@@ -225,11 +226,11 @@ def test_the_commands_of_a_page_run_one_after_the_other(
 
 
 def test_the_first_commands_of_the_page_on_translation_write_the_answers_of_the_model(
-    presupposed: Path, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "run").symlink_to(presupposed / "trained")
+    (tmp_path / "build" / "run").mkdir(parents=True)
+    small_model().save(tmp_path / "build" / "run" / "model.keras")
     (tmp_path / "letters.fr").write_text("Merci.\n", "utf-8")
     (tmp_path / "corpus.fr.gz").write_bytes(gzip.compress(b"Non.\n"))
     for command in SHOWN["docs/how-to/translate.md"][:3]:
