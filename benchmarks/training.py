@@ -5,12 +5,12 @@
 Same sizes (preset small, 8,000 pieces, 128 sentences of 24 + 24 tokens), same dropout in the same places,
 label smoothing 0.1, tied embeddings, clipping; two threads on the same two cores; each side in float32 and in
 bfloat16 and counted at its better one. Ours is a step of `train` with its own optimizer; PyTorch is run as
-its documentation writes a loop, eager, with its Adam, and with autocast for bfloat16. Each side runs in a
-process of its own, in turns, so that two thread pools do not fight. Not timed: reading and batching the data,
-compilation and the first steps.
+its documentation writes a loop, with its Adam, with autocast for bfloat16, and both eager and with its model
+under torch.compile, which needs a C++ compiler. Each side runs in a process of its own, in turns, so that two
+thread pools do not fight. Not timed: reading and batching the data, compilation and the first steps.
 
-Also: the padding in an epoch of a corpus (the phrasebook unless --source and --target name one), and how
-often model.fit traces its step while it sees all shapes of batches.
+Also: the highest memory of each process, the padding in an epoch of a corpus (the phrasebook unless --source
+and --target name one), and how often model.fit traces its step while it sees all shapes of batches.
 """
 
 import os
@@ -19,11 +19,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import argparse
 import json
+import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +37,7 @@ import smallest
 DROPOUT, SMOOTHING = 0.1, 0.1
 THREADS = 2
 PACKAGES = {"ours": "tensorflow", "pytorch": "torch"}
+COMPILED = "pytorch compiled"
 PRECISIONS = ("float32", "bfloat16")
 ROUNDS = measure.Effort(smoke=1, quick=2, whole=5)
 STEPS = measure.Effort(smoke=3, quick=4, whole=8)
@@ -66,33 +70,48 @@ def main() -> None:
     if options.side:
         side, precision = options.side
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
-        step = {"ours": _ours, "pytorch": _pytorch}[side](precision, sizes)
-        print(json.dumps(_timed(step, STEPS.of(options))))
+        sides = {"ours": _ours, "pytorch": _pytorch, COMPILED: partial(_pytorch, compiled=True)}
+        seconds = _timed(sides[side](precision, sizes), STEPS.of(options))
+        print(json.dumps({"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
         return
     sides = measure.installed(PACKAGES, options)
-    contenders = [(side, precision) for side in sides for precision in PRECISIONS]
+    ways = {side: [side] for side in sides}
+    if "pytorch" in sides:
+        if any(map(shutil.which, ("g++", "clang++"))):
+            ways["pytorch"].append(COMPILED)
+        else:
+            print(f"left out: {COMPILED} (there is no C++ compiler)")
+    contenders = [(way, precision) for side in sides for way in ways[side] for precision in PRECISIONS]
     seconds: dict[tuple[str, str], list[float]] = {contender: [] for contender in contenders}
+    peaks: dict[tuple[str, str], float] = dict.fromkeys(contenders, 0)
     for _ in range(ROUNDS.of(options)):
         for contender in contenders:
-            seconds[contender] += _child(*contender)
+            found = _child(*contender)
+            seconds[contender] += found["seconds"]
+            peaks[contender] = max(peaks[contender], found["peak"] / 1e6)
     tokens = sizes.rows * sizes.length
     figures = {
         f"{side} {precision} tokens/s": measure.summary([tokens / s for s in times], per_call=1)
         for (side, precision), times in seconds.items()
     }
-    best = {side: min((seconds[side, p] for p in PRECISIONS), key=np.median) for side in sides}
+    best = {
+        side: min((seconds[way, p] for way in ways[side] for p in PRECISIONS), key=np.median)
+        for side in sides
+    }
     ratios = {f"ours/{peer}": measure.ratio(best["ours"], best[peer]) for peer in sides if peer != "ours"}
     for label, figure in figures.items():
         print(
             f"{label:<32} {figure['median']:8,.0f}  (quartiles {figure['low']:,.0f} to {figure['high']:,.0f})"
         )
+    figures |= {f"{side} {precision} peak GB": round(peak, 2) for (side, precision), peak in peaks.items()}
+    print("peak GB: " + ", ".join(f"{side} {p} {peak:.2f}" for (side, p), peak in peaks.items()))
     figures.update(_batches(options.source, options.target, PAIRS.of(options)))
     measure.report("training", ["tensorflow", "keras", "torch"], figures, ratios, options.json)
 
 
-def _child(side: str, precision: str) -> list[float]:
+def _child(side: str, precision: str) -> dict[str, Any]:
     command = [sys.executable, __file__, *sys.argv[1:], "--side", side, precision]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -134,7 +153,7 @@ def _ours(precision: str, sizes: Sizes) -> Callable[[], Any]:
     return lambda: model.train_on_batch({"source": source, "target": target}, target)
 
 
-def _pytorch(precision: str, sizes: Sizes) -> Callable[[], Any]:
+def _pytorch(precision: str, sizes: Sizes, compiled: bool = False) -> Callable[[], Any]:
     import torch
     from torch import nn
 
@@ -171,6 +190,7 @@ def _pytorch(precision: str, sizes: Sizes) -> Callable[[], Any]:
             return decoded @ self.embedding.weight.T
 
     model = Model().train()
+    forward = torch.compile(model) if compiled else model
     adam = torch.optim.Adam(model.parameters(), 1e-4, betas=(0.9, 0.98), eps=1e-9)
     loss = nn.CrossEntropyLoss(ignore_index=0, label_smoothing=SMOOTHING)
     source, target = (torch.from_numpy(ids).long() for ids in _data(sizes))
@@ -178,7 +198,7 @@ def _pytorch(precision: str, sizes: Sizes) -> Callable[[], Any]:
     def step() -> None:
         adam.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-            logits = model(source, target)
+            logits = forward(source, target)
         loss(logits.float().flatten(0, 1), target.flatten()).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         adam.step()
