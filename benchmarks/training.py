@@ -70,8 +70,8 @@ def main() -> None:
     if options.side:
         side, precision = options.side
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
-        sides = {"ours": _ours, "pytorch": _pytorch, COMPILED: partial(_pytorch, compiled=True)}
-        seconds = _timed(sides[side](precision, sizes), STEPS.of(options))
+        makers = {"ours": _ours, "pytorch": _pytorch, COMPILED: partial(_pytorch, compiled=True)}
+        seconds = _timed(makers[side](precision, sizes), STEPS.of(options))
         print(json.dumps({"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
         return
     sides = measure.installed(PACKAGES, options)

@@ -74,12 +74,17 @@ def read_marian_vocabularies(directory: PretrainedDirectory) -> list[MarianVocab
     ]
 
 
+def _decoder(directory: PretrainedDirectory) -> str | None:
+    """Return the name of the file with the options of Marian's decoder, if there is one."""
+    return next(filter(directory.has, DECODERS), None)
+
+
 def _named(directory: PretrainedDirectory, option: str, count: int) -> list[str]:
     """Return the file names that an option of Marian's decoder has; none without a file of its options.
 
     A path may be that of the machine that trained the model: the file is looked for in the directory.
     """
-    decoder = next(filter(directory.has, DECODERS), None)
+    decoder = _decoder(directory)
     if decoder is None:
         return []
     content = directory.bytes(decoder, MAX_DECODER_BYTES)
@@ -102,7 +107,7 @@ def _check_named(directory: PretrainedDirectory, names: Sequence[str]) -> None:
     Raises:
         PretrainedError: If one is missing. Where no file names them, `directory` tells what is missing.
     """
-    decoder = next(filter(directory.has, DECODERS), None)
+    decoder = _decoder(directory)
     missing = next((name for name in names if not directory.has(name)), None)
     if decoder and missing:
         remedy = f"copy it into the directory, or correct {decoder}"

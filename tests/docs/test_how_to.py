@@ -30,6 +30,13 @@ def blocks(page: str, kind: str) -> list[str]:
     return re.findall(rf"^```{kind}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
+def with_models(directory: Path, version: Path) -> Path:
+    """Return the directory, in which build/demo/models has this version, as after `make demo`."""
+    (directory / "build" / "demo").mkdir(parents=True)
+    (directory / "build" / "demo" / "models").symlink_to(version.parents[1])
+    return directory
+
+
 def test_a_loaded_model_is_fine_tuned_with_fit_and_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,9 +141,7 @@ def test_a_secured_server_answers_a_client_that_names_authority_and_token_and_no
 def test_a_version_translates_in_python(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "build" / "demo").mkdir(parents=True)
-    (tmp_path / "build" / "demo" / "models").symlink_to(exported.parents[1])
+    monkeypatch.chdir(with_models(tmp_path, exported))
     (program,) = blocks("export.md", "python")
     names: dict[str, Any] = {}
     exec(compile(program, "docs/how-to/export.md", "exec"), names)
@@ -165,9 +170,7 @@ def test_the_program_of_the_first_page_builds_a_model() -> None:
 def test_other_runtimes_open_a_version_as_their_page_does(
     everything: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "build" / "demo" / "models" / "fr-en").mkdir(parents=True)
-    (tmp_path / "build" / "demo" / "models" / "fr-en" / "1").symlink_to(everything)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(with_models(tmp_path, everything))
     code = "\n".join(blocks("other-runtimes.md", "python"))
     exec(compile(code, "docs/how-to/other-runtimes.md", "exec"), {})
     saved_model, beam, ctranslate2 = capsys.readouterr().out.splitlines()
@@ -178,9 +181,7 @@ def test_other_runtimes_open_a_version_as_their_page_does(
 def test_a_corpus_is_translated_by_the_commands_of_its_page(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "build" / "demo").mkdir(parents=True)
-    (tmp_path / "build" / "demo" / "models").symlink_to(exported.parents[1])
+    monkeypatch.chdir(with_models(tmp_path, exported))
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.fr.gz").write_bytes(gzip.compress(b"Merci.\n" * 3))
     (tmp_path / "in" / "a.jsonl").write_text('{"text": "Merci."}\n', "utf-8")

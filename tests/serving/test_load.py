@@ -47,8 +47,9 @@ def test_whenever_requests_come_and_beside_whatever_each_says_what_it_says_alone
         nonlocal differing
         alone = expected[beam][text]
         found = [(token.id, token.log_prob) for token in answer.tokens]
-        differing += found != list(zip(alone.ids, np.float32(alone.log_probs), strict=True))
-        assert answer.score == pytest.approx(np.mean(alone.log_probs), abs=1e-6)
+        same = found == list(zip(alone.ids, np.float32(alone.log_probs), strict=True))
+        score = sum(alone.log_probs) / len(alone.log_probs)
+        differing += not (same and np.float32(answer.score) == np.float32(score))
 
     async def one(service: Any, texts: list[str], beam: int) -> None:
         async with room:

@@ -88,17 +88,17 @@ def test_beams_of_any_width_have_the_tokens_and_scores_that_they_have_alone(
     told, runtime = Told(), backend(Stepping, version, precision, 13)
     engine = Engine(runtime, END, count, prefill_tokens=40, clock=lambda: runtime.now).start()
 
-    def give_up_another(request: Request) -> None:
+    def cancel_others(request: Request) -> None:
         told(request)
-        for another in gives_up.pop(id(request), []):
-            cancelled.add(id(another))
-            engine.cancel(another)
+        for other in cancelled_after.pop(id(request), []):
+            cancelled.add(id(other))
+            engine.cancel(other)
 
     requests = [
         Request(
             row,
             min(longest_answer(len(row)), LENGTH),
-            on_end=give_up_another,
+            on_end=cancel_others,
             beam=rng.choice([1, 1, 2, 3, 4, 5, 8]),
             length_penalty=rng.choice([0.0, 0.6, 1.0]),
             prefix=rng.choice([(), (), (7,), (8, 9, 10)]),
@@ -108,8 +108,9 @@ def test_beams_of_any_width_have_the_tokens_and_scores_that_they_have_alone(
     ]
     at_once = rng.sample(requests, count // 40)
     cancelled = {id(each) for each in at_once}
-    whoever = rng.sample(range(count - 4), count // 20)  # when it ends, one that came soon after gives up
-    gives_up = {id(requests[each]): requests[each + 1 : each + 4] for each in whoever}
+    # the end of some requests cancels the three after them, which are being decoded then, or still wait
+    places = rng.sample(range(count - 4), count // 20)
+    cancelled_after = {id(requests[place]): requests[place + 1 : place + 4] for place in places}
     refused = []
     for each in requests:
         try:
